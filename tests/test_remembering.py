@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "a key": harmless._plain_key,
     "a value in YAML": ruby_yaml._plain,
     "a message": known_errors.reason,
-    "a value in a table": spools._masked,
+    "a value in a table": spools.masked,
     "a date": clocks.http_date,
     "a media type": words._without_parameters,
     "a header": lambda text: framing._lower(text.encode()),

@@ -44,16 +44,16 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch, as_one(given, watch) as capture, Capture.open(capture) as records:
         for step in analyzer.steps(watched(records.records(), watch, records.count())):
             bootstraps.add(step)
-    analyzer.finish()
-    every = bootstraps.names()
-    wanted = regex.glob(pattern) if pattern is not None else None
-    names = [name for name in every if wanted is None or wanted.fullmatch(name)]
-    if pattern is not None and not names:
-        near = difflib.get_close_matches(pattern, every, 3) or every[:10]
-        raise InspectorError(
-            f"{capture} contains no bootstrap of {pattern!r}.",
-            f"It contains {', '.join(map(clean, near))}." if near else "It contains no certificate requests.",
-        )
+        analyzer.finish()
+        every = bootstraps.names()
+        wanted = regex.glob(pattern) if pattern is not None else None
+        names = [name for name in every if wanted is None or wanted.fullmatch(name)]
+        if pattern is not None and not names:
+            near = difflib.get_close_matches(pattern, every, 3) or every[:10]
+            raise InspectorError(
+                f"{capture} contains no bootstrap of {pattern!r}.",
+                f"It contains {', '.join(map(clean, near))}." if near else "It contains no certificate requests.",
+            )
     at = moment(arguments.at) if arguments.at else time.time()
     chosen = [bootstraps.of(name, at) for name in names]
     if arguments.json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +22,8 @@ from inspector.cli.reading import Unreadable, whole_message
 from inspector.errors import InspectorError
 from inspector.formats import baseline
 from inspector.model import Severity
-from inspector.summaries import incidents, reading, wording
-from inspector.text import counts, plural
+from inspector.summaries import reading, wording
+from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
@@ -108,10 +107,9 @@ def execute(arguments: argparse.Namespace) -> int:
             )
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
             print_line(judgement.headline)
-            causes = incidents.by_cause(judgement)
             alike = counts(judgement.findings) == summary
             if findings and not known and not alike:
-                summary += _in_all(len(runs), len(causes.over))
+                summary += _in_all([run for _, run in runs])
             if not findings or ignored or not alike:
                 print_line(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
             if findings:
@@ -119,17 +117,12 @@ def execute(arguments: argparse.Namespace) -> int:
             several = len(captures) > 1
             fixes = wording.FixLines(columns())
             printed = sum(
-                print_verdicts(
-                    [run],
-                    fixes,
-                    where=f"{capture.name} " if several else "",
-                    over=functools.partial(causes.over_since, capture),
-                )
+                print_verdicts([run], fixes, where=f"{capture.name} " if several else "")
                 for capture, run in (() if known else runs)
             )
             if printed and findings:
                 print()
-            _print_findings(findings, fixes, causes, several=several, full=arguments.full)
+            _print_findings(findings, fixes, several=several, full=arguments.full)
             _print_unanalyzed(unanalyzed, captures)
     failed = limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings)
     return unreadable.status or int(failed)
@@ -142,44 +135,39 @@ def _print_unanalyzed(
         print_unanalyzed([(seq, reason)], f"{capture.name} " if len(captures) > 1 else "", aside=aside)
 
 
-def _in_all(runs: int, over: int) -> str:
+def _in_all(runs: Sequence[RunBrief]) -> str:
     """Which runs the number of findings is of: the line above it is about the latest of each node."""
-    text = f" in all {runs} runs" if runs > 1 else " in all"
-    return f"{text}; {plural(over, 'earlier failure')} {'is' if over == 1 else 'are'} over" if over else text
+    over = sum(bool(run.over_since()) for run in runs)
+    text = f" in all {len(runs)} runs" if len(runs) > 1 else " in all"
+    return f"{text}; what went wrong in {over} of them is over" if over else text
 
 
 def _print_findings(
     findings: Sequence[tuple[Path, RunBrief, Finding]],
     fixes: wording.FixLines,
-    causes: incidents.Incidents,
     *,
     several: bool,
     full: bool,
 ) -> None:
     """Print findings, the worst first, of them those that are over last; consequences and rules that were explained
-    above are printed in brief. With ``full`` the whole message of each record that is evidence follows the first
-    finding that it shows."""
-
-    def since(capture: Path, run: RunBrief, finding: Finding) -> str:
-        return causes.over_since(capture, run, finding.rule)
+    above are printed in brief. With ``full`` the whole message behind a finding follows it, each once."""
 
     def order(item: tuple[Path, RunBrief, Finding]) -> tuple[int, bool, bool]:
         _, run, finding = item
-        return -finding.severity.rank, bool(since(*item)), finding.rule in run.symptoms
+        return -finding.severity.rank, bool(run.over_since(finding.rule)), finding.rule in run.symptoms
 
     explained: set[tuple[str, Fix, bool]] = set()
-    printed: set[tuple[Path, int]] = set()
+    printed: set[str | None] = set()
     for capture, run, finding in sorted(findings, key=order):
-        over = since(capture, run, finding)
         explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
         # What is over names its fix only: it explains nothing to one that holds.
-        explains = (*explanation, bool(over))
+        explains = (*explanation, bool(run.over_since(finding.rule)))
         brief = finding.rule in run.symptoms or (*explanation, False) in explained or explains in explained
         fixed = fixes.where(run.steps) if finding.rule == run.cause else ""
-        lines = wording.finding(finding, run, where, brief=brief, width=columns(), fixed=fixed, over=over)
-        if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
-            printed.add((capture, finding.seqs[-1]))
-            lines[-1:-1] = wording.quoted(whole_message(capture, finding), columns())
+        lines = wording.finding(finding, run, where, brief=brief, width=columns(), fixed=fixed)
+        if full and (whole := whole_message(capture, finding)) not in printed:
+            printed.add(whole)
+            lines[-1:-1] = wording.quoted(whole, columns())
         print_block(wording.Block(lines, finding.severity.upper(), finding.severity))
         explained.add(explains)

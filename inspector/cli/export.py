@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture import paths
 from inspector.cli.arguments import (
     add_captures,
     add_filter,
@@ -90,7 +91,10 @@ def _export_wire(arguments: argparse.Namespace, kind: str) -> int:
     if kind != "pcapng" or output is None:
         raise InspectorError("--wire needs a file for packets.", "Pass a file: -o FILE.pcapng")
     files.must_be_new(output, files.OPTION)
-    with shown() as watch, as_one(arguments.captures, watch) as capture:
+    capture, *others = paths.chosen(arguments.captures)
+    if others:
+        raise InspectorError("What was on the wire is a file beside each capture.", "Name one capture.")
+    with shown() as watch:
         legs = exporting.Chosen.by(capture, arguments.filter, None, watch).legs()
         number = wire.write(capture, legs, output)
     print(f"{number} connections written to {output}, with the secrets that decrypt them: everything in it can be read")

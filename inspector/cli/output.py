@@ -15,7 +15,7 @@ from inspector.summaries import wording
 from inspector.text import as_json, beginning, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rich.text import Text
 
@@ -127,19 +127,18 @@ def print_verdicts(
     printed_fixes: FixLines,
     whole: Whole | None = None,
     where: str = "",
-    over: Callable[[RunBrief], str] = lambda _: "",
     *,
     healed: bool = False,
 ) -> int:
     """Print the verdicts of runs, with the whole messages of their causes if ``whole`` reads them; return how many
-    there are. ``where`` names the capture, ``over`` the run that the node of a run completed since. The fix of what is
-    over is named only, or with ``healed`` is what healed it."""
+    there are. ``where`` names the capture. The fix of what is over is named only, or with ``healed`` is what healed
+    it."""
     printed = 0
     for run in runs:
         if run.verdict is not None:
             printed += 1
-            since = over(run)
-            print_block(wording.verdict(run, columns(), where, over=since))
+            since = run.over_since()
+            print_block(wording.verdict(run, columns(), where))
             for line in wording.quoted(whole(run.cause_found), columns()) if whole else ():
                 print(line)
             print(*wording.meaning(run, columns()), sep="\n", end="\n" if run.meaning else "")

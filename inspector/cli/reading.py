@@ -62,20 +62,30 @@ class Unreadable:
 
 
 @contextlib.contextmanager
-def as_one(given: Sequence[Path], watch: Watch) -> Iterator[Path]:
+def as_one(given: Sequence[Path], watch: Watch, run: int | None = None) -> Iterator[Path]:
     """Return the capture that a command is about; several, or those of a directory, are merged for as long as it runs.
-    Raises InspectorError."""
+    ``run`` is the number of a run, which one capture gives. Raises InspectorError."""
     captures = paths.chosen(given)
     if len(captures) == 1:
         yield captures[0]
         return
+    words = " ".join(map(str, given))
+    if run is not None:
+        raise InspectorError(
+            f"{len(captures)} captures may each have a run {run}.",
+            f"Name the one that is meant: `puppet-inspector runs {words}` lists them.",
+        )
     with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
         name = given[0].resolve().name if len(given) == 1 else "captures"
         path = Path(folder) / f"{name}.sqlite"
         merge.merge(captures, path, watch)
-        note = "are read as one: records have the numbers that `puppet-inspector captures merge` gives them"
+        note = "are read as one: records and runs have the numbers that `puppet-inspector captures merge` gives them"
         print(f"puppet-inspector: {len(captures)} captures {note}", file=sys.stderr)
-        yield path
+        try:
+            yield path
+        except InspectorError as error:
+            texts = (text.replace(str(path), words) for text in (error.message, error.hint))
+            raise type(error)(*texts) from error
 
 
 def documents_of(capture: Capture, chosen: ChosenRun) -> RunDocuments:

@@ -71,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InspectorError("Only the page in HTML shows what a master's logs say.", "Leave out --format and --json.")
     opened = opened_by(arguments.opened)
     selection = Selection(arguments.run, arguments.agent, arguments.filter)
-    with shown() as watch, as_one(arguments.captures, watch) as capture:
+    with shown() as watch, as_one(arguments.captures, watch, arguments.run) as capture:
         output = arguments.output or (paths.made_from(capture, ".html") if kind == "html" else None)
         if output is not None:
             if inputs.exists(output):

@@ -18,7 +18,7 @@ from inspector.cli.rows import print_rows, run_row
 from inspector.doctor import agent_end
 from inspector.formats import json_output, master_logs
 from inspector.progress import named
-from inspector.summaries import incidents, reading, wording
+from inspector.summaries import reading, wording
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def print_runs(
     fixes = wording.FixLines(columns())
     for found in listed:
         where = f"{found.capture.name} " if several else ""
-        over = functools.partial(incidents.by_cause(found.judgement).over_since, found.capture)
-        print_verdicts(found.briefs, fixes, whole(found.capture), where, over, healed=healed)
+        print_verdicts(found.briefs, fixes, whole(found.capture), where, healed=healed)
         print_unanalyzed(found.unanalyzed.items(), where)
         if found.capture in splits:
             print_times(found.briefs, splits[found.capture], where)

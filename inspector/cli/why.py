@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     instead. Secrets are masked."""
     if not regex.fullmatch(r"[\w:]+\[.+\]", arguments.resource, regex.DOTALL):
         raise InspectorError(f"{arguments.resource!r} is no resource.", "Use the form 'File[/etc/motd]'.")
-    with shown() as watch, as_one(arguments.captures, watch) as path:
+    with shown() as watch, as_one(arguments.captures, watch, arguments.run) as path:
         found = reading.read(path, watch=watch)
         runs = _runs(found, arguments.agent, arguments.run)
         with Capture.open(found.capture) as capture:

@@ -316,7 +316,7 @@ class DifferenceLine(NamedTuple):
     note: str = ""
     proof: Proof | None = None
     cause: str = ""
-    """What stopped one of the runs, as a sentence, if that is what it says; its note is the fix then."""
+    """What stopped one of the runs, in a sentence, if the row is about that: its note is the fix then."""
 
 
 def rows(comparison: Comparison) -> list[DifferenceLine]:

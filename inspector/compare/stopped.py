@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from inspector.compare.differences import Section
 from inspector.model import Phase
 from inspector.rules import fixes
-from inspector.summaries import incidents
+from inspector.summaries.judgement import without_node
 from inspector.summaries.summary import RunBrief
 from inspector.text import plural
 
@@ -58,7 +58,7 @@ class StoppedRun:
         verdict = self._verdict
         if verdict is None:
             return self.ending
-        return " ".join(filter(None, (verdict.cause, incidents.without_node(verdict.reason, self.side.run.name))))
+        return " ".join(filter(None, (verdict.cause, without_node(verdict.reason, self.side.run.name))))
 
     @property
     def fix(self) -> str:

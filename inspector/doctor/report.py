@@ -277,7 +277,7 @@ def verdict_blocks(
     for agent in agents[:SCREEN]:
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
         where, past = found.where(agent.capture), ""
-        if agent.superseded_in is not None:
+        if agent.superseded_in is not None and not agent.run.over_since():
             later = f"{found.where(agent.superseded_in)}run {agent.superseded_by}"
             past = f" (history: {later} ended differently)"
         block = wording.verdict(agent.run, width, where, times=times, past=past)

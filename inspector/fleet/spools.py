@@ -6,6 +6,7 @@ They are on the disk, so that memory does not depend on how large a capture is.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,6 @@ import zstandard
 from inspector.clocks import LAST
 from inspector.fleet.tables import OF_ROW
 from inspector.privacy import redact
-from inspector.remembering import remembered
 from inspector.text import beginning
 
 if TYPE_CHECKING:
@@ -145,6 +145,4 @@ def masked(value: str) -> str:
     return _masked(value) if len(value) <= _CACHED else redact.text(value)
 
 
-@remembered(32_768)
-def _masked(value: str) -> str:
-    return redact.text(value)
+_masked = lru_cache(maxsize=32_768)(redact.text)

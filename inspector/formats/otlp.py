@@ -126,7 +126,7 @@ class _Traces:
         for run in self._runs.values():
             verdict = run.verdict
             attributes: dict[str, Value] = {
-                "puppet.run": run.number, "puppet.outcome": run.outcome, "puppet.certname": run.certname,
+                "puppet.run": run.number, "puppet.outcome": run.result, "puppet.certname": run.certname,
                 "client.address": run.address, "puppet.environment": self._text(run.environment),
                 "puppet.agent.version": self._text(run.agent_version),
                 "puppet.master.version": self._text(run.master_version),
@@ -134,8 +134,8 @@ class _Traces:
                 "puppet.verdict": self._text(verdict.message if verdict else None),
                 "puppet.fix": self._text(run.fix if verdict else None),
             }  # fmt: skip
-            span = span_of(trace_id(run), _run_id(run), f"puppet run {run.outcome}", INTERNAL, run.started, run.ended,
-                         attributes, error=run.outcome if run.outcome in _FAILED else None)  # fmt: skip
+            span = span_of(trace_id(run), _run_id(run), f"puppet run {run.result}", INTERNAL, run.started, run.ended,
+                         attributes, error=run.result if run.result in _FAILED else None)  # fmt: skip
             self._add_events(span, run, run.findings, run.ended)
             yield span
 

@@ -201,7 +201,7 @@ class _Trace:
         self._runs[run.number] = run, process, thread
         verdict = run.verdict
         args = {
-            "outcome": run.outcome, "verdict": self._sentence(verdict.message) if verdict else None,
+            "outcome": run.result, "verdict": self._sentence(verdict.message) if verdict else None,
             "fix": self._sentence(run.fix) if verdict else None, "environment": run.environment,
             "agent version": run.agent_version, "master version": run.master_version,
         }  # fmt: skip

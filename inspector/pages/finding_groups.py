@@ -161,13 +161,13 @@ class Group:
 
     @cached_property
     def who(self) -> Text:
-        if self.order == "agent":
-            return Text(self.title, style="bold")
         return Text(plural(len({member.run.name for member in self.members}), "agent"))
 
     @property
     def what(self) -> Text:
-        return Text(self.title, style="bold") if self.order == "rule" else Text(self.counted)
+        if self.order == "severity":
+            return Text(self.counted)
+        return Text.assemble((self.title, "bold"), "" if self.rule else f": {self.counted}")
 
     @cached_property
     def since(self) -> str:

@@ -11,7 +11,7 @@ from inspector.pages import plain
 from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
-from inspector.summaries.judgement import Judgement
+from inspector.summaries.judgement import WORDS, Judgement, state_after
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ class Answer:
     @property
     def state(self) -> str:
         """How the run ended, in the word that all lists have for it; one that completed, with what."""
-        if self.run.result == "complete":
-            return f"complete with {self.severity}s"
-        return self.run.ending
+        return WORDS[state_after(self.run)] if self.run.result == "complete" else self.run.ending
 
     @property
     def where(self) -> str:
@@ -95,17 +93,15 @@ class Answers:
     """When the latest run ended."""
     alone: RunBrief | None = None
     """The run that was chosen: what its node is now is not known from it."""
-    alone_over: str = ""
-    """Which run its node completed since, in words; empty: none."""
 
     @property
     def headline(self) -> str:
         """The whole answer in one sentence."""
         if self.alone:
             found = counts(self.alone.findings)
-            over = f"over since {self.alone_over}" if self.alone_over else ""
+            over = self.alone.over_since()
             how = ", ".join(filter(None, [self.alone.ending, found]))
-            return "; ".join(filter(None, [f"Run {self.alone.number}: {how}", over]))
+            return f"Run {self.alone.number}: {how}{f'; over since {over}' if over else ''}"
         text = self.judgement.headline
         return text[:1].upper() + text[1:]
 
@@ -124,7 +120,7 @@ def answers_of(copy: LeavingCapture) -> Answers:
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
     latest = max((run.ended for run in copy.runs), default=None)
     alone = copy.runs[0] if len(copy.runs) == 1 and not copy.whole else None
-    return Answers(now, past, copy.judgement, latest, alone, copy.source.over_since(alone) if alone else "")
+    return Answers(now, past, copy.judgement, latest, alone)
 
 
 def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answer:
@@ -151,7 +147,7 @@ def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answe
         len(incident.runs),
         run.steps,
         not incident.nodes,
-        incident.over or all(map(copy.source.over_since, incident.runs)),
+        incident.over,
         seqs,
         tuple(_quoted(seq, run, capture) for seq in seqs[-EVIDENCE:]),
         tuple(differences(run, good)) if good else (),

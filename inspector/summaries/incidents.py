@@ -7,25 +7,17 @@ failed of something else, it was not observed since: they may have failed before
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import regex
 from inspector.model import Severity
-from inspector.summaries.judgement import NodeState, severity
-from inspector.text import clean
+from inspector.summaries.judgement import NodeState, severity, without_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
-    from inspector.summaries.judgement import JudgedRun, Judgement
+    from inspector.summaries.judgement import Judgement
     from inspector.summaries.summary import RunBrief
-
-_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
-_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 
 
 @dataclass(slots=True)
@@ -44,10 +36,13 @@ class Incident:
     """In the order in which they began."""
     nodes: list[str] = field(default_factory=list)
     """Those whose state it explains, in the order in which they first showed it; empty if none does."""
-    over: bool = False
-    """No node's latest run shows it, and each that showed it completed a run since."""
     since: float = math.inf
     """When it was first found."""
+
+    @property
+    def over(self) -> bool:
+        """Whether no node's latest run shows it, and each that showed it completed a run since."""
+        return all(run.over_since() for run in self.runs)
 
     @property
     def last(self) -> float:
@@ -62,30 +57,16 @@ class Incidents(NamedTuple):
     """Those that explain a node's state: the worst first, then those of most nodes, then the latest."""
     past: list[Incident]
     """Those that explain none, the latest first."""
-    over: dict[tuple[Path, int], JudgedRun]
-    """The runs whose cause does not explain their node's state any more, by capture and number: the run that their node
-    completed since."""
 
     @property
     def every(self) -> list[Incident]:
         """All of them, those of now first."""
         return [*self.now, *self.past]
 
-    def over_since(self, capture: Path, run: RunBrief, rule: str | None = None) -> str:
-        """Return which run the node of a run completed since, in words, if the run's cause is over; else nothing. Of a
-        ``rule``, if it is that cause or follows from it."""
-        later = self.over.get((capture, run.number))
-        if later is None or (rule is not None and rule not in (run.cause, *run.symptoms)):
-            return ""
-        where = f"{clean(later.capture.name)} " if later.capture != capture else ""
-        return f"{where}run {later.run.number}"
-
 
 def by_cause(judgement: Judgement) -> Incidents:
     """Return why nodes are not well, by cause."""
     found: dict[tuple[str | None, str], Incident] = {}
-    shown: defaultdict[tuple[str, int], list[JudgedRun]] = defaultdict(list)
-    """The runs of each node that show an incident, by its name and the incident's identity."""
     judged = sorted(
         ((each, node) for node in judgement.nodes.values() for each in node.runs if each.conclusive),
         key=lambda pair: pair[0].run.started,
@@ -99,9 +80,8 @@ def by_cause(judgement: Judgement) -> Incidents:
         incident = found.get((verdict.cause, key))
         if incident is None:
             incident = found[verdict.cause, key] = Incident(verdict.cause, reason, key, Severity.NOTICE)
-        incident.reason = reason
+        incident.reason = verdict.tensed(reason)
         incident.runs.append(run)
-        shown[node.name, id(incident)].append(each)
         incident.since = min(incident.since, verdict.since)
         incident.severity = max(incident.severity, severity(run), key=lambda severity: severity.rank)
         if node.run is run and node.state not in (NodeState.WELL, NodeState.SILENT):
@@ -112,47 +92,7 @@ def by_cause(judgement: Judgement) -> Incidents:
         key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
     )
     past = [incident for incident in by_time if not incident.nodes]
-    well = {
-        node.name: [each for each in node.runs if each.run.outcome == "complete"] for node in judgement.nodes.values()
-    }
-    over: dict[tuple[Path, int], JudgedRun] = {}
-    lasting: set[int] = set()
-    """The incidents, by identity, since which a node completed no run."""
-    explained = {(name, id(incident)) for incident in now for name in incident.nodes}
-    for (name, incident_id), runs in shown.items():
-        place = bisect_right(well[name], runs[-1].run.started, key=lambda each: each.run.started)
-        if place == len(well[name]) or (name, incident_id) in explained:
-            lasting.add(incident_id)
-        else:
-            over |= {(each.capture, each.run.number): well[name][place] for each in runs}
-    for incident in past:
-        incident.over = id(incident) not in lasting
-    return Incidents(now, past, over)
-
-
-def without_node(reason: str, name: str) -> str:
-    """Return a reason without what differs between nodes with the same failure: their names are in the list of nodes.
-
-    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
-    """
-    words: list[str] = []
-    quote = ""
-    for word in _SERIAL.sub("", reason).split(" "):
-        inner = word.strip(_PUNCTUATION)
-        if not quote and inner[:1] in _QUOTES:
-            quote = inner[0]
-        if quote:
-            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
-            words.append(word)
-        elif inner != name:
-            words.append(word)
-        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
-            del words[-1 if words[-1] == "for" else -2 :]
-            end = word[word.rindex(name) + len(name) :]
-            words.append(words.pop() + end if words else end)
-        else:
-            words.append(word.replace(name, "the node") if "." in name else word)
-    return " ".join(words)
+    return Incidents(now, past)
 
 
 def went_well(run: RunBrief) -> bool:

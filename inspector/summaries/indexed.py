@@ -111,10 +111,6 @@ class IndexedCapture:
             self._causes = incidents.by_cause(self.judgement)
         return self._causes
 
-    def over_since(self, run: RunBrief, rule: str | None = None) -> str:
-        """Return which run the node of a run completed since, as ``Incidents.over_since`` does."""
-        return self.causes.over_since(Path(), run, rule)
-
     @property
     def runs(self) -> list[RunBrief]:
         """All runs, in the order in which they began."""

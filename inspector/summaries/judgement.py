@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from inspector import regex
 from inspector.analysis import verdicts
 from inspector.model import NOTHING_OPEN, Severity
 from inspector.rules import On, rule_of
@@ -46,6 +47,10 @@ USUAL_PAUSE = 86_400.0
 """Seconds between two runs of a node of which only one is known."""
 
 
+_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
+_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
+
+
 class NodeState(StrEnum):
     """What a node is now; the worst first."""
 
@@ -68,7 +73,7 @@ class NodeState(StrEnum):
         return self in (NodeState.FAILING, NodeState.ERRORS, NodeState.WAITING)
 
 
-_WORDS = {
+WORDS = {
     NodeState.FAILING: "failing",
     NodeState.ERRORS: "completed with errors",
     NodeState.WAITING: "waiting for a signature",
@@ -77,6 +82,7 @@ _WORDS = {
     NodeState.OPEN: "under way",
     NodeState.WELL: "completed",
 }
+"""What lists, pages and the headline call them."""
 
 
 class Standing(NamedTuple):
@@ -95,7 +101,7 @@ class Standing(NamedTuple):
     @classmethod
     def of(cls, run: RunBrief) -> Standing:
         """Return the state of a node after this run alone."""
-        verdict, state = run.verdict, _state_after(run)
+        verdict, state = run.verdict, state_after(run)
         if verdict is None or state is NodeState.WELL:
             return cls(state, None, None, verdict.since if verdict else run.started, verdict is not None)
         return cls(state, run.cause, verdict.reason, verdict.since, verdict.certainty != "not visible")
@@ -249,7 +255,7 @@ class Judgement:
 def in_words(numbers: Mapping[NodeState, int], again: int = 0, *, going: bool = True) -> str:
     """Return how many nodes are in which state; ``again``: of how many another run is under way; ``going``: the
     recording goes on."""
-    words = _WORDS | ({} if going else {NodeState.OPEN: "under way when the recording ended"})
+    words = WORDS | ({} if going else {NodeState.OPEN: "under way when the recording ended"})
     parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers.get(state))]
     if again:
         parts.append(f"{again:,} of them in another run")
@@ -337,7 +343,7 @@ def _silent(node: Node, end: float) -> bool:
     return silent(last, median(pauses), end)
 
 
-def _state_after(run: RunBrief) -> NodeState:
+def state_after(run: RunBrief) -> NodeState:
     """The state of a node whose latest run is this one, once it is over."""
     severity = run.verdict.severity if run.verdict and run.verdict.cause else None
     match run.result, severity:
@@ -444,19 +450,66 @@ def _by_node(runs: Sequence[tuple[RunBrief, Path]], owners: dict[int, str]) -> d
 
 def _node(node: Node, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, Moment]) -> Node:
     """A node with its runs."""
+    states: list[RunState] = []
+    found: list[tuple[RunBrief, Path, bool]] = []
     for place, (run, capture) in enumerate(runs):
         following = place + 1 < len(runs) and runs[-1][0].started >= run.ended
-        found = moments[capture].state(run, node.habit, next_run=following)
-        brief, conclusive = judged(run, found, moments[capture].silence(run))
-        each = JudgedRun(brief, capture, Standing.of(brief).after(node.standing) if conclusive else None)
+        states.append(moments[capture].state(run, node.habit, next_run=following))
+        brief, conclusive = judged(run, states[-1], moments[capture].silence(run))
+        found.append((brief, capture, conclusive))
+        if states[-1] is RunState.OVER:
+            node.habit.add(run)
+    for state, (run, capture, conclusive) in zip(states, _with_over(node.name, found), strict=True):
+        each = JudgedRun(run, capture, Standing.of(run).after(node.standing) if conclusive else None)
         node.runs.append(each)
         _take(node, each)
-        if found is RunState.OVER:
-            node.habit.add(run)
-            node.open = None
-        else:
-            node.open = each
+        node.open = None if state is RunState.OVER else each
     return node
+
+
+def _with_over(name: str, found: Sequence[tuple[RunBrief, Path, bool]]) -> list[tuple[RunBrief, Path, bool]]:
+    """Return the runs of a node, their captures and whether they are conclusive; a verdict that is over with the first
+    run that the node completed after all that show the same."""
+    later: dict[tuple[str | None, str], tuple[RunBrief, Path] | None] = {}
+    made: list[tuple[RunBrief, Path, bool]] = []
+    completed: tuple[RunBrief, Path] | None = None
+    for run, capture, conclusive in reversed(found):
+        each, verdict = run, run.verdict
+        if verdict is not None:
+            over = later.setdefault((verdict.cause, without_node(verdict.reason, name)), completed)
+            if over is not None:
+                where = f"{clean(over[1].name)} " if over[1] != capture else ""
+                verdict = msgspec.structs.replace(verdict, over_since=f"{where}run {over[0].number}")
+                each = msgspec.structs.replace(run, verdict=verdict)
+        made.append((each, capture, conclusive))
+        if conclusive and run.outcome == "complete":
+            completed = run, capture
+    return made[::-1]
+
+
+def without_node(reason: str, name: str) -> str:
+    """Return a reason without what differs between nodes with the same failure: their names are in the list of nodes.
+
+    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
+    """
+    words: list[str] = []
+    quote = ""
+    for word in _SERIAL.sub("", reason).split(" "):
+        inner = word.strip(_PUNCTUATION)
+        if not quote and inner[:1] in _QUOTES:
+            quote = inner[0]
+        if quote:
+            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
+            words.append(word)
+        elif inner != name:
+            words.append(word)
+        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
+            del words[-1 if words[-1] == "for" else -2 :]
+            end = word[word.rindex(name) + len(name) :]
+            words.append(words.pop() + end if words else end)
+        else:
+            words.append(word.replace(name, "the node") if "." in name else word)
+    return " ".join(words)
 
 
 def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bool]:

@@ -41,6 +41,8 @@ type Party = Literal["agent", "proxy", "master"]
 type RunLike = Run | RunSnapshot
 """A run while it is analyzed, or its facts."""
 
+_PAST = {"has no certificate yet": "had no certificate", "is waiting to be signed": "was waiting to be signed"}
+"""What a verdict says in the present, and of what is over."""
 SETTLED = (advice("nothing to do: the request was signed"),)
 _POLLED = (REQUESTED, SIGNED)
 
@@ -125,7 +127,7 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
     expected: bool = False
-    """The answer reports an error with which an agent reckons: that something is not there, or not yet."""
+    """The answer reports an error that healthy runs have, too: that something is not there, or not yet."""
 
     @property
     def request_kind(self) -> Kind | None:
@@ -172,23 +174,32 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """The run went well nevertheless."""
     advice: Fix = ()
     """What to do if there is no cause, with placeholders."""
+    over_since: str = ""
+    """The run that the node completed since, in words, if what went wrong is over. Set by ``judgement.judge``."""
+
+    def tensed(self, text: str) -> str:
+        """Return the lead or the reason in the tense in which it holds."""
+        for now, then in _PAST.items() if self.over_since else ():
+            text = text.replace(now, then)
+        return text
 
     @property
     def message(self) -> str:
         """What happened, why and since when."""
-        when = f", {'at' if self.is_over else 'since'} {stamp(self.since)}"
+        when = f", {'at' if self.is_over or self.over_since else 'since'} {stamp(self.since)}"
+        lead, reason = self.tensed(self.lead), self.tensed(self.reason)
         # What is quoted may end as a sentence does.
-        reason = self.reason if self.reason.endswith("..") else self.reason.removesuffix(".")
+        reason = reason if reason.endswith("..") else reason.removesuffix(".")
         also = f"; not from it: {', '.join(self.besides)}" if self.besides else ""
         if self.cause is None:
             unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
-            return f"{self.lead}: {reason}{when}{unseen}{also}"
+            return f"{lead}: {reason}{when}{unseen}{also}"
         how = {"certain": "", "likely": " (likely)", "not visible": ""}[self.certainty]
         if self.evidence is not None:
             how = f" (likely: run {self.evidence} shows it)"
         follow = "follows" if len(self.symptoms) == 1 else "follow"
         also = (f"; {', '.join(self.symptoms)} {follow} from it" if self.symptoms else "") + also
-        return f"{self.lead}: {self.cause} {reason}{how}{when}{also}"
+        return f"{lead}: {self.cause} {reason}{how}{when}{also}"
 
 
 class RunBrief(RunSnapshot, frozen=True, kw_only=True):
@@ -284,6 +295,12 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     def proved(self) -> bool:
         """Whether what is found in it explains how it ended: nothing that comes later would change that."""
         return self.outcome == "complete" or bool(self.verdict and self.verdict.severity is Severity.ERROR)
+
+    def over_since(self, rule: str | None = None) -> str:
+        """Return which run its node completed since, in words, if what went wrong is over; else nothing. Of a
+        ``rule``, if it is the cause or follows from it."""
+        over = rule is None or rule in (self.cause, *self.symptoms)
+        return self.verdict.over_since if self.verdict and over else ""
 
     @property
     def cause_found(self) -> Finding | None:

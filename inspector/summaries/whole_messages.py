@@ -36,13 +36,13 @@ LONGEST = 20_000
 """Most characters of a message, and most of one error of a log."""
 
 
-def of_finding(finding: Finding | None, records: Records, *, earlier: bool = False) -> str | None:
+def of_finding(finding: Finding | None, records: Records) -> str | None:
     """Return the whole message behind a finding, its lines cleaned; None if its evidence contains none.
 
-    The last record of the evidence shows what went wrong, earlier ones what led to it: they are read with ``earlier``,
-    if the last one has no message. Raises CaptureError.
+    The last record of the evidence shows what went wrong, earlier ones what led to it: they are read if the last one
+    has no message. Raises CaptureError.
     """
-    for seq in reversed(finding.seqs[-MOST if earlier else -1 :] if finding else ()):
+    for seq in reversed(finding.seqs[-MOST:] if finding else ()):
         record = records.record(seq)
         if record is not None and (text := of_record(record)) is not None:
             return text

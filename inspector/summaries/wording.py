@@ -94,13 +94,12 @@ def line(brief: Brief, run: RunLike | None) -> str:
 
 
 def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
-    """A record as lines of text for a terminal: one line, in brief where there is no room for more, or several where
-    that is not enough either. Of the path nothing is cut for which there is room."""
-    cells = row(brief, run, len(brief.target) + 1)
+    """A record as lines of text for a terminal: one line, an exchange in brief where there is no room for more, or
+    several where that is not enough either. Of the path nothing is cut for which there is room, of why a TLS handshake
+    failed nothing at all."""
     if brief.kind != "exchange":
-        whole = line(brief, run)
-        in_brief = "" if len(whole) <= width or width >= PLAIN else _in_brief(cells, asides(brief), width)
-        return [in_brief] if in_brief else flowing(whole, width, 2)
+        return flowing(line(brief, run), width, 2)
+    cells = row(brief, run, len(brief.target) + 1)
     head, notes = _head(cells), asides(brief)
     if width < len(head):
         return flowing("  ".join(filter(None, [*cells, *notes])), width, 2)
@@ -143,7 +142,7 @@ def _beside(path: str, ids: str, room: int, notes: Sequence[str]) -> str:
 
 
 def _in_brief(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
-    """A record in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
+    """An exchange in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
     time, who, _, method, path, status, _, duration, ids = cells
     head = f"{time[:8]}  {beginning(who, NAME):<{NAME}} {status:>6} {duration:>8}  {method:<4} "
     room = width - len(head)
@@ -290,12 +289,10 @@ class Block(NamedTuple):
     """Its severity."""
 
 
-def verdict(
-    run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "", over: str = ""
-) -> Block:
-    """A run's verdict, which it must have; ``where`` names the capture, and ``over`` the run that its node completed
-    since."""
+def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "") -> Block:
+    """A run's verdict, which it must have; ``where`` names the capture."""
     assert run.verdict is not None  # noqa: S101 - see above
+    over = run.over_since()
     marked = f"{where}run {run.number}{times}{f', over since {over}' if over else ''}:"
     severity = None if over else run.verdict.severity or Severity.ERROR
     return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
@@ -333,21 +330,21 @@ def finding(
     brief: bool = False,
     width: int | None = None,
     fixed: str = "",
-    over: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
     ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
-    the run for which the fix was printed already, ``over`` the run that its node completed since.
+    the run for which the fix was printed already.
     """
+    over = run.over_since(found.rule)
     head, place = stated(found, run, where)
     lines = [*flowing(head, width), *flowing(f"{place}{f'; over since {over}' if over else ''}", width)]
     if brief and run.cause and found.rule in run.symptoms:
         lines.append(f"  why:    it follows from {run.cause}")
     for part in () if brief else explained(found, run):
         if over and not isinstance(part.content, str):
-            lines += flowing(past_fix(found.rule), width)
-        elif fixed and not isinstance(part.content, str):
+            continue  # its verdict names it
+        if fixed and not isinstance(part.content, str):
             lines += flowing(f"{part.label}above, for {clean(fixed)}", width)
         else:
             lines += part.lines(width or PLAIN)

@@ -38,8 +38,6 @@ _FOCUS = {"agents": "#agent-list", "steps": "#step-list", "chain": "#chain-scrol
           "forecast": "#dates-scroll"}  # fmt: skip
 TALL = 46
 """Lines of a terminal from which all panes fit."""
-BROAD = 160
-"""Columns of a terminal from which the list of agents has room for why they are stuck."""
 
 
 class Bootstrap(Tabbed):
@@ -48,7 +46,7 @@ class Bootstrap(Tabbed):
 
     BINDINGS = [
         Binding("t", "date", "As of a date"),
-        Binding("y", "copy", "Copy the value", show=False),
+        Binding("y", "copy", "Copy value", show=False),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("1", "enter('agents')", "Agents", show=False),
         Binding("2", "enter('steps')", "Steps", show=False),
@@ -296,7 +294,6 @@ class Bootstrap(Tabbed):
         self.query_one("#lower").set_class(not lower and (self.narrow or not tall), "gone")
         self.query_one("#chain").set_class((self.narrow and self.current != "chain") or (lower and not tall), "gone")
         self.set_class(not self.narrow and not tall, "-medium")
-        self.set_class(self.app.size.width >= BROAD, "-broad")
         steps: Rows[BootstrapStep] = self.query_one("#step-list", Rows)
         steps.set_columns(bootstrap_tables.step_columns(narrow=self.narrow))
         self._show_chain()

@@ -39,7 +39,7 @@ class Causes(View):
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("o", "good", "Last good run"),
-        Binding("d", "differences", "What is different"),
+        Binding("d", "differences", "Differences"),
         Binding("v", "whole", "Whole message"),
         Binding("p", "pairs", "Rehearsal"),
         Binding("E", "report", "Report in HTML", show=False),

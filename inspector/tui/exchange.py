@@ -43,9 +43,9 @@ class OnRecord(View):
         *(Binding(str(key), f"tab('{name}')", name, show=False) for key, name in enumerate(NAMES, 1)),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
-        Binding("y", "copy", "Copy the value", show=False),
+        Binding("y", "copy", "Copy value", show=False),
         Binding("u", "curl", "Copy as curl", show=False),
-        Binding("Y", "copy_as", "Copy the record as curl, JSON, Markdown, or its fix", show=False),
+        Binding("Y", "copy_as", "Copy record as", show=False),
         Binding("S", "save", "Save the body", show=False),
     ]
 

@@ -48,8 +48,8 @@ class Findings(Tabbed):
     BINDINGS = [
         Binding("a", "order", "Group by"),
         Binding("e", "least", "Severities"),
-        Binding("1", "enter('list')", "list", show=False),
-        Binding("2", "enter('detail')", "detail", show=False),
+        Binding("1", "enter('list')", "Findings", show=False),
+        Binding("2", "enter('detail')", "Fix", show=False),
         Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
@@ -81,7 +81,7 @@ class Findings(Tabbed):
         self._revision = -1
         self._whole = False
         self._several = True
-        """Whether the agent of each line is to be named: there are several, or it is what they are grouped by."""
+        """Whether the agent of each line is to be named: there are several, and each may be in any group."""
 
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(self.PANES)
@@ -92,12 +92,13 @@ class Findings(Tabbed):
 
     def _columns(self) -> tuple[Column[GroupLine], ...]:
         """The columns; what is the same in all lines is in the title, and leaves its room to the message."""
+        run: Column[GroupLine] = Column("run", lambda line, _: line.where, 8, right=True, least=100 * self._several)
         return (
             Column("", lambda line, _: line.mark, 1),
             Column("severity", lambda line, _: line.level, 8),
             Column("rule", lambda line, _: line.name, 6),
-            Column("run", lambda line, _: line.where if self._number is None else "", 8, right=True),
-            Column("agent", lambda line, _: line.who if self._several else "", 16, 1),
+            *([run] if self._number is None else []),
+            *([Column[GroupLine]("agent", lambda line, _: line.who, 16, 1)] if self._several else []),
             Column("message", lambda line, _: line.what, 28, 4),
             Column("first seen", lambda line, _: line.since, 19, least=110),
             Column("last seen", lambda line, _: line.last, 19, least=140),
@@ -136,7 +137,9 @@ class Findings(Tabbed):
     def _group(self) -> None:
         runs = [run for run in self.source.runs if self._number in (None, run.number)]
         self._groups = grouped(runs, self._order, self._least)
-        self._several = self._order == "agent" or len({run.name for run in runs}) > 1
+        self._several = self._order != "agent" and len({run.name for run in runs}) > 1
+        if len(columns := self._columns()) != len(self._rows.columns):
+            self._rows.set_columns(columns)
         self._fill()
 
     def _fill(self) -> None:
@@ -204,12 +207,7 @@ class Findings(Tabbed):
             return Text(self._nothing(), style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = verdicts.finding_in_full(
-            chosen.finding,
-            chosen.run,
-            self.size.width - 8,
-            self.source.over_since(chosen.run, chosen.finding.rule),
-        )
+        text = verdicts.finding_in_full(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:
@@ -224,11 +222,9 @@ class Findings(Tabbed):
         return "" if source.indexing else "No deviations from the protocol."
 
     def _of_group(self, group: Group) -> Text:
-        text = Text(f"{group.title}: {group.counted}", style="bold")
+        text = Text(f"{group.title}: {group.counted}\n", style="bold")
         run = group.members[-1].run
-        for line in (run.verdict.message, run.fix) if run.verdict and group.order == "agent" else ():
-            text.append(f"\n  {clean(line)}", style="not bold")
-        return text
+        return text.append_text(verdicts.in_full(run, self.size.width - 8)) if group.order == "agent" else text
 
     def copy_value(self) -> str | None:
         """The fix of the selected finding, with its commands."""

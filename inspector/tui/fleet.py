@@ -46,7 +46,7 @@ class FleetView(View):
     """The lists of a fleet."""
 
     BINDINGS = [
-        Binding("tab", "app.focus_next", "Other pane", show=False),
+        Binding("tab", "app.focus_next", "Next pane", show=False),
     ]
     DEFAULT_CSS = """
     FleetView #lists { width: 42; margin-right: 1; }

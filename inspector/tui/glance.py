@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from inspector.explain.timeline import SILENCES
 from inspector.pages import palette
 from inspector.text import clean, seconds, size
 from inspector.tui.panes import BROAD, Pane
@@ -17,20 +18,11 @@ from inspector.tui.panes import BROAD, Pane
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import RunBrief
-
-WAITS: dict[Wait, str] = {
-    "certificate": "waits for its certificate",
-    "facts": "gathers facts",
-    "applying": "applies the catalog",
-    "other": "other silence",
-}
-"""What the agent does while nothing is on the wire."""
 
 
 class Glance(Pane):
-    """The phases and messages of the run under the cursor, where there is room for them."""
+    """The phases and findings of the run under the cursor, where there is room for them."""
 
     DEFAULT_CSS = """
     Glance { display: none; width: 2fr; }
@@ -45,8 +37,8 @@ class Glance(Pane):
         """Show a run, if the terminal is wide enough for this pane."""
         if self.app.size.width < BROAD:
             return
-        self.name_it(f"Phases and messages of run {run.label}" if run else "")
-        self.query_one(Static).update(Group(_phases(run), _messages(run)) if run else "")
+        self.name_it(f"Phases and findings of run {run.label}" if run else "")
+        self.query_one(Static).update(Group(_phases(run), _findings(run)) if run else "")
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
 
@@ -65,7 +57,9 @@ def _phases(run: RunBrief) -> Table:
         bar = Text("█" * max(1, round(took / whole * BAR)), style)
         table.add_row(palette.phase(span.phase), f"{span.exchanges:,}", seconds(took), bar)
     for wait, took in run.waits.items():
-        table.add_row(Text(WAITS[wait], "dim"), "", seconds(took), Text("." * max(1, round(took / whole * BAR)), "dim"))
+        table.add_row(
+            Text(SILENCES[wait], "dim"), "", seconds(took), Text("." * max(1, round(took / whole * BAR)), "dim")
+        )
     table.add_row("", "", "", "")
     received = f"{size(run.received)} received, {size(run.sent)} sent"
     table.add_row(Text("connections", "dim"), f"{run.connections:,}", "", Text(received, "dim"))
@@ -76,7 +70,7 @@ BAR = 30
 """Columns of the longest bar."""
 
 
-def _messages(run: RunBrief) -> Table:
+def _findings(run: RunBrief) -> Table:
     """The findings, the cause first."""
     table = Table.grid(padding=(0, 1))
     table.add_column()

@@ -72,7 +72,7 @@ class Paned(Tabbed):
     """
 
     BINDINGS = [
-        Binding("tab", "next_pane(1)", "Pane", key_display="Tab", priority=True),
+        Binding("tab", "next_pane(1)", "Next pane", key_display="Tab", priority=True),
         Binding("shift+tab", "next_pane(-1)", "Previous pane", show=False, priority=True),
         Binding("z", "zoom", "Zoom pane", show=False),
         Binding("shift+left", "resize('side', -4)", "Narrower", show=False),

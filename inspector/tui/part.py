@@ -66,7 +66,7 @@ class PartView[T](View):
         Binding("enter", "open", "Open", key_display="Enter"),
         Binding("d", "differing", "Only what differs"),
         Binding("f", "state", "Filter"),
-        Binding("tab", "app.focus_next", "Table/details", show=False),
+        Binding("tab", "app.focus_next", "Next pane", show=False),
     ]
     DEFAULT_CSS = """
     PartView #totals { height: auto; max-height: 2; padding: 0 1; }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from inspector.explain.timeline import Entry
     from inspector.model import Severity
-    from inspector.tui.waterfall import Timed
+    from inspector.tui.timed import Timed
 
 SHORT = 10.0
 """Length of a run, in seconds, below which moments are shown in milliseconds."""

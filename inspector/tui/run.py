@@ -24,8 +24,9 @@ from inspector.tui.panes import Pane, PaneTabs
 from inspector.tui.playback import Knowledge, Played, Transport
 from inspector.tui.rows import Rows
 from inspector.tui.sequence import Sequence as Diagram
+from inspector.tui.timed import Timed
 from inspector.tui.verdicts import finding_in_full, headline, hung, in_full
-from inspector.tui.waterfall import Timed, Waterfall
+from inspector.tui.waterfall import Waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +58,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         Binding("C", "part('catalog')", "Catalog"),
         Binding("L", "part('files')", "Files"),
         Binding("O", "part('connections')", "Connections", show=False),
-        Binding("d", "differences", "What is different", show=False),
+        Binding("d", "differences", "Differences", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
@@ -201,7 +202,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
 
     def _show_verdict(self, run: RunBrief) -> None:
         verdict = self.query_one("#verdict", Static)
-        verdict.update(headline(run, self.app.size.width - 4, self._doing(run), self.source.over_since(run)))
+        verdict.update(headline(run, self.app.size.width - 4, self._doing(run)))
         verdict.set_class(not self._has_headline(run), "gone")
 
     @staticmethod
@@ -231,11 +232,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         run = self.run
         verdict = 0
         if run and self._has_headline(run):
-            verdict = len(
-                headline(run, width - 4, self._doing(run), self.source.over_since(run)).wrap(
-                    self.app.console, width - 4
-                )
-            )
+            verdict = len(headline(run, width - 4, self._doing(run)).wrap(self.app.console, width - 4))
         return self.timed.number_of_lines + 4, height - 3 - verdict
 
     def target(self, pane: str) -> Widget:
@@ -306,11 +303,10 @@ class RunView(Paned, Played, Filtered, OnRecord):
         """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         if rows.item and self.run:
-            over = self.source.over_since(self.run, rows.item.rule)
-            self._explain(hung(finding_in_full(rows.item, self.run, self._wide, over)), (rows.key(rows.item), over))
+            over = self.run.over_since(rows.item.rule)
+            self._explain(hung(finding_in_full(rows.item, self.run, self._wide)), (rows.key(rows.item), over))
         elif self.run:
-            over = self.source.over_since(self.run)
-            self._explain(in_full(self.run, self._wide, self._doing(self.run), over), (self.run.verdict, over))
+            self._explain(in_full(self.run, self._wide, self._doing(self.run)), self.run.verdict)
 
     @property
     def _wide(self) -> int:
@@ -443,8 +439,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         self.enter("right")
         found = run.cause_found
         if found is None or not rows.go(rows.key(found)):
-            over = self.source.over_since(run)
-            self._explain(in_full(run, self._wide, over=over), (run.verdict, over))
+            self._explain(in_full(run, self._wide), run.verdict)
 
     def action_neighbour(self, by: int) -> None:
         """Open the next or the previous run."""

@@ -101,7 +101,7 @@ class Runs(Filtered):
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
         Binding("H", "histogram", "Histogram", show=False),
-        Binding("d", "differences", "What is different"),
+        Binding("d", "differences", "Differences"),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
@@ -214,9 +214,13 @@ class Runs(Filtered):
 
     def _verdict(self, run: RunBrief) -> str:
         """Its cause, without what other columns show."""
-        over = self.source.over_since(run)
+        over = run.over_since()
         lead = f"over since {over}: " if over else ""
-        return clean(f"{lead}{f'{run.cause or ""} {run.verdict.reason}'.strip()}") if run.verdict else ""
+        return (
+            clean(f"{lead}{f'{run.cause or ""} {run.verdict.tensed(run.verdict.reason)}'.strip()}")
+            if run.verdict
+            else ""
+        )
 
     def update(self) -> None:
         """Show the current state of the runs."""
@@ -271,7 +275,7 @@ class Runs(Filtered):
         run = line.run
         self.query_one("#verdict", Pane).name_it(f"Run {run.label}")
         width = self.size.width * 3 // 5 if self.broad else self.size.width
-        text = in_full(run, width - 6, self.source.judgement.doing(run.number), self.source.over_since(run))
+        text = in_full(run, width - 6, self.source.judgement.doing(run.number))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")

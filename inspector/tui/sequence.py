@@ -12,7 +12,7 @@ from inspector.model import Severity
 from inspector.pages import palette
 from inspector.text import clean, seconds, size
 from inspector.tui.columns import Column
-from inspector.tui.waterfall import Timed, anonymous, inside, marks, request, unverified
+from inspector.tui.timed import Timed, anonymous, inside, marks, request, unverified
 
 if TYPE_CHECKING:
     from inspector.summaries.summary import Brief

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from inspector.summaries.under_way import UnderWay
 
 
-def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None, over: str = "") -> Text:
-    """The verdict, shortened to a few lines; a key shows its fix. ``doing`` is what its agent does, ``over`` the run
-    that its node completed since."""
+def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
+    """The verdict, shortened to a few lines; a key shows its fix. ``doing`` is what its agent does."""
     if run.verdict is None:
         return _well(run, doing)
     room = max(20, width * lines(width) - width // 8)  # words are not broken at the ends of the lines
+    over = run.over_since()
     lead = f"Over since {over}: " if over else ""
     message = _without_middle(clean(run.verdict.message), room - len(lead))
     return Text().append(f"{lead}{message}", style="not bold" if over else "bold")
 
 
-def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None, over: str = "") -> Text:
-    """The verdict and the numbered steps of its fix. ``doing`` is what its agent does, ``over`` the run that its node
-    completed since."""
+def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
+    """The verdict and the numbered steps of its fix. ``doing`` is what its agent does."""
     if run.verdict is None:
         return _well(run, doing)
+    over = run.over_since()
     lead = f"Over since {over}: " if over else ""
     text = Text().append(f"{lead}{clean(run.verdict.message)}", style="bold").append("\n")
     return text.append_text(steps(run.steps, width, over=bool(over))) if run.steps else text
@@ -110,9 +110,9 @@ LABEL = 10
 """Columns of a label."""
 
 
-def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None, over: str = "") -> Text:
-    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix. ``over`` is
-    the run that its node completed since."""
+def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -> Text:
+    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix."""
+    over = run.over_since(finding.rule)
     head, where = wording.stated(finding, run)
     where += f"; over since {over}: the fix is of that time" if over else ""
     content = Text().append(head, style=f"bold {palette.SEVERITIES[finding.severity]}").append(f"\n{where}\n")
@@ -131,7 +131,7 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None, o
 def add_whole(content: Text, finding: Finding | None, source: Source) -> None:
     """Add the whole message of the master or the agent behind a finding, or that there is none."""
     try:
-        whole = whole_messages.of_finding(finding, source, earlier=True)
+        whole = whole_messages.of_finding(finding, source)
     except InspectorError as error:
         whole = clean(str(error))
     content.append("\nMessage\n", style="bold")

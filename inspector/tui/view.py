@@ -111,7 +111,7 @@ class View(Screen[None]):
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
         Binding("N", "again(-1)", "Previous match", show=False),
-        Binding("A", "marks", "All marks and notes", show=False),
+        Binding("A", "marks", "Marks and notes", show=False),
     ]
     DEFAULT_CSS = """
     View #title { height: 1; color: $text-accent; padding: 0 1; text-style: bold; }

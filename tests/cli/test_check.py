@@ -148,15 +148,18 @@ def test_no_fix_is_printed_for_what_is_over(run: Run, reinstalled: Path) -> None
     """Its commands would revoke the certificate of a node that is well."""
     for command in ("check", "runs"):
         _, out, _ = run(command, reinstalled)
-        assert "\nrun 1, over since run 2: lost.example has no certificate yet: B18 " in out
+        assert "\nrun 1, over since run 2: lost.example had no certificate: B18 " in out
         assert "\n  fix at the time: `puppet-inspector explain B18`\n" in out
         assert "ca clean" not in out
+        assert ", since " not in out, "it was at a time"
     status, out, _ = run("check", reinstalled)
     assert status == 1
+    assert out.count("fix at the time") == 1, "the finding below it has only what the verdict has not"
     assert out.count("\n  why:    it follows from B18\n") == 1
+    assert run("check", reinstalled, "--full")[1].count("  message:\n") == 1
     lead, every = out.splitlines()[:2]
     assert lead == "1 node completed"
-    assert every == "2 errors, 1 notice in all 2 runs; 1 earlier failure is over"
+    assert every == "2 errors, 1 notice in all 2 runs; what went wrong in 1 of them is over"
     places = [line for line in out.splitlines() if line.startswith("  run 1 of lost.example; evidence: ")]
     assert [place.endswith("; over since run 2") for place in places] == [True, True, False]
 
@@ -207,7 +210,7 @@ def test_doctor_judges_an_agent_by_its_latest_run(run: Run, tmp_path: Path) -> N
     healed = save(tmp_path / "healed.sqlite", *failing(), *talk(catalog(), report(), after=1800))
     status, out, _ = run("doctor", healed)
     assert status == 0
-    assert "(history: run 2 ended differently)" in out
+    assert "\nrun 1, over since run 2: node1.example failed: S01 " in out
     assert "fix:" not in out
     (verdict,) = valid("doctor", run("doctor", healed, "--json")[1])["verdicts"]
     assert (verdict["cause"], verdict["superseded_by"]) == ("S01", 2)
@@ -277,8 +280,7 @@ def test_doctor_judges_an_agent_by_its_latest_run_in_all_captures(
     lines = out.splitlines()
     assert (status, lines[0]) == (1, "1 node failing, 1 node completed, 1 error")
     assert lines[1].startswith("c.sqlite run 1: other.example failed: S01 ")
-    assert any(line.startswith("a.sqlite run 1: ") for line in lines)
-    assert "(history: b.sqlite run 1 ended differently)" in " ".join(map(str.strip, lines))
+    assert any(line.startswith("a.sqlite run 1, over since b.sqlite run 1: node1.example failed: ") for line in lines)
     assert run("doctor", broken, healed)[0] == 0
     first, second = valid("doctor", run("doctor", tmp_path, "--json")[1])["verdicts"]
     assert (first["capture"], first["superseded_in"]) == (str(other), None)

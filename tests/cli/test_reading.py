@@ -103,3 +103,40 @@ def test_a_line_quotes_no_captured_byte_raw(capsys: pytest.CaptureFixture[str], 
     _, err = capsys.readouterr()
     assert err.startswith("puppet-inspector: \\x1b[2J")
     assert len(err) < 500
+
+
+BOTH = (places.SAMPLES / "first-run.sqlite", places.SAMPLES / "revoked.sqlite")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("why", *BOTH, "File[/none]"),
+        ("report", *BOTH, "--agent", "nobody", "--json"),
+        ("bootstrap", *BOTH, "--agent", "nobody"),
+    ],
+)
+def test_a_mistake_about_several_names_those_that_were_given(run: Run, words: tuple[object, ...]) -> None:
+    status, out, err = run(*words)
+    assert (status, out) == (2, "")
+    assert "puppet-inspector-" not in err  # a temporary directory
+    assert f"{BOTH[0]} {BOTH[1]}" in err
+
+
+@pytest.mark.parametrize("words", [("why", *BOTH, "File[/none]"), ("report", *BOTH, "--json")])
+def test_the_number_of_a_run_is_of_one_capture(run: Run, words: tuple[object, ...]) -> None:
+    """Of several it would be a number that `runs` prints of none of them."""
+    status, out, err = run(*words, "--run", "1")
+    assert (status, out) == (2, "")
+    assert err == (
+        "puppet-inspector: 2 captures may each have a run 1.\n"
+        f"  Name the one that is meant: `puppet-inspector runs {BOTH[0]} {BOTH[1]}` lists them.\n"
+    )
+
+
+def test_what_was_on_the_wire_is_beside_one_capture(run: Run, tmp_path: Path) -> None:
+    status, _, err = run("export", *BOTH, "--wire", "-o", tmp_path / "x.pcapng")
+    assert (status, err) == (
+        2,
+        "puppet-inspector: What was on the wire is a file beside each capture.\n  Name one capture.\n",
+    )

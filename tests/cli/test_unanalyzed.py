@@ -22,7 +22,7 @@ from inspector.protocol.kinds import Kind
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import follow, index, indexer
 from inspector.summaries.source import Source
-from inspector.tui import waterfall
+from inspector.tui import timed
 from tests.support.briefs import all_briefs
 from tests.support.captures import save
 from tests.support.json_output import valid
@@ -197,7 +197,7 @@ def test_the_index_and_the_terminal_inspector(path: Path, reason: str) -> None:
         assert found.state().complete
         assert found.unanalyzed() == {SEQ: reason}
     assert [brief.unanalyzed for brief in briefs] == ["", reason, "", ""]
-    assert waterfall.marks(briefs[1]).plain.endswith(f"not analyzed: {reason}")
+    assert timed.marks(briefs[1]).plain.endswith(f"not analyzed: {reason}")
 
 
 def test_the_terminal_inspector_shows_the_rest(path: Path, reason: str) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from inspector.explain.timeline import Work
     from inspector.tui.rows import Rows
-    from inspector.tui.waterfall import Timed
+    from inspector.tui.timed import Timed
 
     type Kind = Callable[..., Waterfall | Sequence]
 

@@ -50,9 +50,10 @@ def test_a_sample_is_a_tree_of_spans_for_each_run(sample: Path) -> None:
         if span.parent_span_id:
             assert by_id[span.parent_span_id].trace_id == span.trace_id
     roots = [span for span in spans if not span.parent_span_id and span.kind == INTERNAL]
-    assert [attributes(span)["puppet.outcome"] for span in roots] == [run.outcome for run in runs.values()]
+    assert [attributes(span)["puppet.outcome"] for span in roots] == [run.result for run in runs.values()]
     for span, run in zip(roots, runs.values(), strict=True):
-        assert (span.status.code == ERROR) is (run.outcome in ("failed", "refused"))
+        assert span.name == f"puppet run {run.result}"
+        assert (span.status.code == ERROR) is (run.result in ("failed", "refused"))
         if run.transaction_uuid:
             assert span.trace_id.hex() == run.transaction_uuid.replace("-", "")
         phases = [attributes(child)["puppet.phase"] for child in spans if child.parent_span_id == span.span_id]

@@ -97,6 +97,7 @@ def test_a_sample_is_shown_as_the_lists_show_it(sample: Path) -> None:
     assert [event["name"] for event in slices(events, "run")] == [
         f"run {run.number}: {run.ending}" for run in runs.values()
     ]
+    assert [event["args"]["outcome"] for event in slices(events, "run")] == [run.result for run in runs.values()]
     phases = [event["name"] for event in slices(events, "phase")]
     assert set(phases) >= {str(span.phase) for run in runs.values() for span in run.spans}
     wanted = sorted((run.number, finding.rule) for run in runs.values() for finding in run.findings)

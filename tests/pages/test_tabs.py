@@ -25,7 +25,7 @@ from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
 from inspector.summaries import summary, wording
 from inspector.summaries.summary import RunBrief
-from inspector.tui.waterfall import anonymous
+from inspector.tui.timed import anonymous
 from tests.bench.analysis import catalog as big_catalog
 from tests.support.conversations import CA, START, Agent, certificate, steps, together
 from tests.support.hostile import harmless, hostile_records

@@ -72,11 +72,11 @@ def test_an_error_in_a_run_that_succeeded_is_no_failure(tmp_path: Path) -> None:
     found = answers(save(tmp_path / "a.sqlite", *late))
     (answer,) = found.found
     assert (answer.rule, answer.severity, states(found)) == ("T10", Severity.ERROR, ["errors"])
-    assert answer.state == "complete with errors"
+    assert answer.state == "completed with errors"
     assert found.headline.startswith("1 node completed with errors, 1 error")
     both = answers(save(tmp_path / "b.sqlite", *[*uncompiled(1), *late, *well(3)]))
     assert both.headline.startswith("1 node failing, 1 node completed with errors, 1 node completed, ")
-    assert [one.state for one in both.found] == ["failed", "complete with errors"]
+    assert [one.state for one in both.found] == ["failed", "completed with errors"]
 
 
 def test_a_failure_that_is_over_is_past(tmp_path: Path) -> None:

@@ -77,15 +77,34 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
 
 
 def test_a_run_is_over_since_the_first_that_its_node_completed_after_all_that_showed_the_same() -> None:
-    def over(*conversations: Sequence[Record]) -> dict[int, int]:
-        return {number: later.run.number for (_, number), later in by_cause(shown(*conversations)).over.items()}
+    def over(*conversations: Sequence[Record]) -> dict[int, str]:
+        return {run.number: since for run in shown(*conversations).runs.values() if (since := run.over_since())}
 
-    assert over(uncompiled(2), well(2, after=600), well(2, after=1200)) == {1: 2}
-    assert over(uncompiled(2), uncompiled(3, after=60), well(2, after=600)) == {1: 3}, "of the other node it is not"
+    assert over(uncompiled(2), well(2, after=600), well(2, after=1200)) == {1: "run 2"}
+    assert over(uncompiled(2), uncompiled(3, after=60), well(2, after=600)) == {1: "run 3"}, (
+        "of the other node it is not"
+    )
     assert over(uncompiled(2), well(2, after=600), uncompiled(2, after=1200)) == {}, "it came back"
     again = uncompiled(2), well(2, after=600), uncompiled(2, after=1200), well(2, after=1800)
-    assert over(*again) == {1: 4, 3: 4}
+    assert over(*again) == {1: "run 4", 3: "run 4"}
     assert over(uncompiled(2), uncompiled(2, after=600)) == {}
+
+
+def test_what_is_over_is_told_in_the_past() -> None:
+    """A node that waited for its signature has one."""
+    waiting = talk(ca(), crl(), csr(), not_issued(), certname="web2.example")
+    (now,) = by_cause(shown(waiting)).now
+    assert now.runs[0].verdict
+    assert (now.reason, now.key) == ("the certificate request is waiting to be signed",) * 2
+    assert now.runs[0].verdict.message.startswith("web2.example has no certificate yet: ")
+    assert ", since " in now.runs[0].verdict.message
+    completed = [replace(run, number=2) for run in briefs(well(2, after=7200))]
+    (past,) = by_cause(of_runs([*briefs(waiting), *completed])).past
+    assert past.runs[0].verdict
+    assert (past.reason, past.key) == ("the certificate request was waiting to be signed", now.key)
+    assert past.runs[0].verdict.message.startswith(
+        "web2.example had no certificate: the certificate request was waiting to be signed, at "
+    )
 
 
 def test_whether_a_node_failed_says_its_latest_run() -> None:

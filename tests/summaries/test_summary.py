@@ -72,7 +72,7 @@ def failures(folder: Path, *records: Record) -> list[tuple[str, int | None]]:
         (talk(refused("unknown_ca")), [("handshake", None)]),
     ],
 )  # fmt: skip
-def test_an_answer_with_which_agents_reckon_is_no_failure(
+def test_an_answer_that_healthy_runs_have_too_is_no_failure(
     tmp_path: Path, records: Sequence[Record], expected: list[tuple[str, int | None]]
 ) -> None:
     assert failures(tmp_path, *records) == expected

@@ -100,8 +100,7 @@ def test_if_the_last_record_of_the_evidence_has_no_message_an_earlier_one_may(tm
         last = records[-1].seq
         assert whole_messages.of_record(records[-1]) is None
         both = dataclasses.replace(cause, seqs=(*cause.seqs, last))
-        assert whole_messages.of_finding(both, capture, earlier=True) == LONG
-        assert whole_messages.of_finding(both, capture) is None, "lists have each message once"
+        assert whole_messages.of_finding(both, capture) == LONG
 
 
 @pytest.mark.parametrize("command", ["doctor", "check", "runs"])

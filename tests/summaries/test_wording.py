@@ -223,7 +223,7 @@ def test_an_exchange_takes_one_line_in_brief_where_there_is_no_room_and_two_wher
 
 def test_a_line_in_brief_has_what_decides_before_the_path() -> None:
     agent = Agent("database-server-17.example").ask("GET", f"/puppet/v3/{PATH}", own=True, status=404)
-    agent.refused("certificate revoked by the CA of the other site").catalog(status=None)
+    agent.catalog(status=None)
     printed = []
     for step in steps(Analyzer(), together(agent)):
         brief = summary.brief_of(step)
@@ -232,9 +232,17 @@ def test_a_line_in_brief_has_what_decides_before_the_path() -> None:
         printed.append(line[10:])
     assert printed == [
         "database-server…    404    50 ms  GET  file_…le.conf  X00 X01 …",
-        "192.0.2.1        failed        -  TLS  certi…er site  X00 X01 …",
         "database-server…   none    10 ms  POST catalog/~  X00 X01 …  n…",
     ]
+
+
+@pytest.mark.parametrize("width", range(40, 180, 9))
+def test_why_a_handshake_failed_is_not_cut(width: int) -> None:
+    reason = "certificate revoked by the CA of the other site (serial 4711)"
+    (step,) = steps(Analyzer(), together(Agent().refused(reason)))
+    printed = wording.lines(summary.brief_of(step), step.run, width)
+    assert max(map(len, printed)) <= width
+    assert f" TLS refused: {reason} (alert unknown_ca from the agent)" in " ".join(map(str.strip, printed))
 
 
 @pytest.mark.parametrize("width", [73, 90, 113, 140])

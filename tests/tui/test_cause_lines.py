@@ -9,7 +9,7 @@ import pytest
 from inspector.model import Severity
 from inspector.runs.examples import catalog, plugins, report, talk
 from inspector.summaries.incidents import Incident
-from inspector.summaries.summary import RunBrief
+from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui.cause_lines import COLUMNS, LATEST, CauseLine
 from inspector.tui.causes import Causes
 from inspector.tui.rows import Rows
@@ -44,8 +44,10 @@ def test_nodes_are_named_while_there_is_room(width: int, expected: str) -> None:
 )
 def test_a_past_cause_is_over_or_not_seen_since(over: bool, width: int, expected: str) -> None:
     nodes = next(column for column in COLUMNS if column.name == "nodes")
-    run = RunBrief(number=1, certname="web1.example", outcome="failed")
-    assert nodes.cell(CauseLine(Incident("S01", "x", "x", Severity.ERROR, [run], over=over), (run,)), width) == expected
+    since = "run 2" if over else ""
+    verdict = Conclusion(lead="x", reason="x", certainty="certain", since=0.0, over_since=since)
+    run = RunBrief(number=1, certname="web1.example", outcome="failed", verdict=verdict)
+    assert nodes.cell(CauseLine(Incident("S01", "x", "x", Severity.ERROR, [run]), (run,)), width) == expected
 
 
 def test_what_went_well_with_notices_counts_them(tmp_path: Path) -> None:

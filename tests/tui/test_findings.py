@@ -186,9 +186,48 @@ def test_what_is_the_same_in_all_lines_leaves_its_room_to_the_message() -> None:
         assert rule_of("B18").title in line
         await pilot.press("a")
         await settled(pilot, app)
-        assert view.agent in screen_text(app).splitlines()[3]
+        assert f" 1 run {view.agent}: 2 errors: B18 B23" in screen_text(app).splitlines()[3]
 
     look(shared_sample("mismatched-key"), act, (80, 24))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_a_column_says_what_differs_between_lines_and_no_other_is_there(size: tuple[int, int], tmp_path: Path) -> None:
+    failing = [talk(catalog(status=500, text="no role"), certname=name) for name in ("a.example", "b.example")]
+
+    def titles(app: Inspector) -> set[str]:
+        return {column.title for column, _ in app.screen.query_one(FoundRows)._shown} & {"run", "agent"}
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        narrow = app.size.width < 100
+        assert titles(app) == ({"agent"} if narrow else {"run", "agent"}), "the agent says more"
+        await pilot.press("a")
+        assert titles(app) == {"run"}, "each group names its agent"
+        await pilot.press("a")
+        assert titles(app) == ({"agent"} if narrow else {"run", "agent"})
+        await pilot.press("escape", "r", "enter", "F")
+        await settled(pilot, app)
+        assert titles(app) == set()
+
+    look(indexed(save(tmp_path / "two.sqlite", *failing[0], *failing[1])), act, size)
+
+
+@pytest.mark.slow
+def test_of_a_group_by_agent_the_fix_is_steps_and_as_of_its_time_if_it_is_over(tmp_path: Path) -> None:
+    path = tmp_path / "over.sqlite"
+    save(path, *talk(catalog(status=500), report(result="failed")), *talk(catalog(), report(), after=1800))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("a")
+        text = view._detail().plain
+        assert "\nOver since run 2: node1.example failed: S01 " in text
+        assert "\n1. " in text
+        assert "\nFix at the time: nothing is to be done now\n" in text
+
+    play(indexed(path), act)
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
+
 from inspector.model import Finding, Severity
 from inspector.rules.fixes import Fix, advice, on_node
 from inspector.summaries.summary import Conclusion, RunBrief
@@ -39,15 +41,18 @@ def test_in_full_a_fix_has_numbered_steps_and_whole_commands() -> None:
 
 
 def test_what_is_over_says_so_first_and_its_fix_is_of_that_time() -> None:
-    run = RunBrief(number=1, verdict=concluded("a.example failed", "x " * 300 + "end", "clean it"))
-    shown = verdicts.headline(run, 80, over="run 2").plain
+    verdict = msgspec.structs.replace(concluded("a.example failed", "x " * 300 + "end", "clean it"), over_since="run 2")
+    run = RunBrief(number=1, verdict=verdict)
+    shown = verdicts.headline(run, 80).plain
     assert shown.startswith("Over since run 2: a.example failed: x ")
     assert len(shown) <= 80 * verdicts.lines(80)
-    lines = verdicts.in_full(run, 80, over="run 2").plain.splitlines()
+    lines = verdicts.in_full(run, 80).plain.splitlines()
     assert lines[0].startswith("Over since run 2: a.example failed: x ")
     assert lines[2:] == ["Fix at the time: nothing is to be done now", "Clean it."]
     found = Finding("B18", Severity.ERROR, "x", seqs=(3,))
-    text = verdicts.finding_in_full(found, run, over="run 2").plain
+    assert "over" not in verdicts.finding_in_full(found, run).plain, "another rule's"
+    run = RunBrief(number=1, verdict=msgspec.structs.replace(verdict, cause="B18"))
+    text = verdicts.finding_in_full(found, run).plain
     assert "evidence: record 3; over since run 2: the fix is of that time\n" in text
 
 

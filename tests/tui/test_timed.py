@@ -10,6 +10,7 @@ import pytest
 from inspector.explain.timeline import Fold
 from inspector.runs.examples import catalog, content, listing, report, talk
 from inspector.tui.sequence import Sequence
+from inspector.tui.waterfall import Waterfall
 from tests.tui.screens import look, run_view, screen_text, settled, shared_folder, type_in, written
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+    from inspector.explain.timeline import Piece
+    from inspector.summaries.summary import Brief
     from inspector.tui.app import Inspector
 
 NAMES = [f"facter/fact_{number}.rb" for number in range(540)]
@@ -112,6 +115,66 @@ def test_what_is_looked_for_is_found_in_a_fold() -> None:
         assert lines(app) == WHOLE
         await type_in(pilot, app, "f", "phase:plugins")
         assert len([line for line in lines(app) if line.isdecimal()]) == 541
+
+    look(site(), act)
+
+
+@pytest.mark.slow
+def test_only_the_fold_with_the_next_that_is_looked_for_opens() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        timed = run_view(app).timed
+        await type_in(pilot, app, "/", "facter/fact")
+        assert timed.item is not None
+        assert timed.item.seq == 2
+        assert len(lines(app)) == len(WHOLE) + 199, "439 others are as they were"
+        await pilot.press("left", "N")
+        assert timed.item.seq == 541, "backwards from the first it is the last"
+        assert len(lines(app)) == len(WHOLE) + 877
+        await pilot.press("left", "home")
+        assert timed.seek(lambda entry: entry.seq == 50)
+        assert (timed.item.seq, len(lines(app))) == (50, len(WHOLE) + 199)
+        await pilot.press("left")
+        assert timed.seek(lambda entry: entry.seq == 542, forward=False)
+        assert lines(app) == WHOLE
+
+    look(site(), act)
+
+
+@pytest.mark.slow
+def test_a_fold_is_measured_once_and_not_at_each_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        timed = run_view(app).timed
+        assert isinstance(timed, Waterfall)
+        measured: list[int] = []
+        real = timed._pieces
+
+        def pieces(brief: Brief) -> list[Piece]:
+            measured.append(brief.seq)
+            return real(brief)
+
+        monkeypatch.setattr(timed, "_pieces", pieces)
+        bars = [timed._bar(item, 40).plain for item in timed.items]
+        assert len(measured) > 540
+        measured.clear()
+        assert [timed._bar(item, 40).plain for item in timed.items] == bars
+        assert len(measured) < 5
+        await pilot.press("greater_than_sign")
+        assert [timed._bar(item, 40).plain for item in timed.items] != bars, "another part of the axis"
+
+    look(site(), act)
+
+
+@pytest.mark.slow
+def test_a_line_that_is_in_no_fold_opens_none() -> None:
+    """The run may have been read again since the key was pressed."""
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        timed = run_view(app).timed
+        timed.turn(timed.items[0])
+        assert lines(app) == WHOLE
 
     look(site(), act)
 
