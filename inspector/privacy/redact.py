@@ -488,7 +488,7 @@ def _of_size(value: str) -> str:
 
 def _any(signs: tuple[str, ...], value: str) -> bool:
     lowered = value.lower()
-    for sign in signs:  # noqa: SIM110 - millions of values: any() takes three times as long
+    for sign in signs:  # noqa: SIM110 - millions of values: any() takes twice as long
         if sign in lowered:
             return True
     return False
