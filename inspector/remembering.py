@@ -22,10 +22,13 @@ def remembered[**Texts, Result](number: int) -> Callable[[Callable[Texts, Result
         cached: Any = functools.lru_cache(maxsize=number)(function)
         plain: Any = function
 
-        @functools.wraps(function)
-        def result(*texts: Sized) -> Any:
-            return (cached if sum(map(len, texts)) <= LONGEST else plain)(*texts)
+        def of_one(text: Sized) -> Any:
+            return cached(text) if len(text) <= LONGEST else plain(text)
 
-        return result  # type: ignore[return-value]
+        def of_two(text: Sized, other: Sized) -> Any:
+            return cached(text, other) if len(text) + len(other) <= LONGEST else plain(text, other)
+
+        # Each exchange asks some ten times, and a sum of any number of lengths takes twice as long.
+        return functools.wraps(function)(of_one if plain.__code__.co_argcount == 1 else of_two)
 
     return decorate

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from inspector.model import Leg, Place, Record
     from inspector.protocol.endpoints import Match
     from inspector.rules import Ignore, Rule
+    from inspector.rules.cases import Statement
     from inspector.runs.snapshot import VersionSource
+
+    type _Questions = tuple[tuple[Rule, Callable[[Case], Iterator[Statement]]], ...]
 
 EVIDENCE = 100
 """Maximum number of records in the evidence of a finding; of more, the first and the last."""
@@ -94,7 +97,7 @@ class Analyzer:
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
         self.failed: dict[str, str] = {}
         """The rules that failed, and what went wrong the first time."""
-        self._chosen: dict[tuple[On, Kind | None, bool, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
+        self._chosen: dict[tuple[On, Kind | None, bool, bool, bool, str | None, bool], _Questions] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
@@ -312,7 +315,7 @@ class Analyzer:
         except x509.Malformed:
             return None
 
-    def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
+    def _questions(self, on: On, case: Case) -> _Questions:
         # Everything that ``Rule.applies`` reads.
         about = (
             (case.kind, case.refused, case.opening, case.broken)
@@ -320,10 +323,11 @@ class Analyzer:
             else (None, False, False, False)
         )
         key = on, *about, case.run.generation, case.run.tool is None
-        rules = self._chosen.get(key)
-        if rules is None:
-            rules = self._chosen[key] = tuple(rule for rule in self._rules[on] if rule.applies(case))
-        return rules
+        questions = self._chosen.get(key)
+        if questions is None:
+            applied = (rule for rule in self._rules[on] if rule.applies(case))
+            questions = self._chosen[key] = tuple((rule, rule.question) for rule in applied)
+        return questions
 
     # -- rules ----------------------------------------------------------------------------------------
 
@@ -339,9 +343,9 @@ class Analyzer:
         """Apply the rules to a case; ``secrets`` returns what no finding may quote."""
         run = case.run
         quoted: frozenset[str] | None = None
-        for rule in self._rules_for(on, case):
+        for rule, question in self._questions(on, case):
             try:
-                for statement in rule.ask(case):
+                for statement in question(case):
                     finding = rule.finding(statement, case)
                     if run.injected:
                         if not run.injected.keys().isdisjoint(finding.seqs):

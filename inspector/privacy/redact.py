@@ -413,7 +413,8 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
         node, sure, likely = waiting.pop()
         if isinstance(node, Leaf):
             if node.new is None:
-                value, mask = node.value, mask_of(node.value, sure=sure, likely=likely)
+                value = node.value
+                mask = mask_of(value, sure=sure, likely=likely) if sure or likely else None
                 if mask is not None and isinstance(value, str):
                     # What stands in a longer secret (password=X) is one by itself, too.
                     known |= {part for part in (value, *written.values(value)) if telling(part, sure=sure)}
@@ -432,11 +433,12 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
 
 
 def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
-    kind = _value(node.get(rich.MARK))
+    given = {key.value: value for key, value in node.pairs}
+    kind = _value(given.get(rich.MARK))
     sure = sure or kind == "Sensitive"
-    listed, parameters = node.get("sensitive_parameters"), node.get("parameters")
+    listed, parameters = given.get("sensitive_parameters"), given.get("parameters")
     marked = {_value(item) for item in listed} if isinstance(listed, list) else set()
-    described = any(isinstance(name := _value(node.get(field)), str) and names.named(name) for field in _DESCRIBING)
+    described = any(isinstance(name := _value(given.get(field)), str) and names.named(name) for field in _DESCRIBING)
     for key, value in node.pairs:
         name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
         # The keys of a sensitive mapping may be secrets too. A key that is a plain word reveals no more than a
@@ -486,7 +488,10 @@ def _of_size(value: str) -> str:
 
 def _any(signs: tuple[str, ...], value: str) -> bool:
     lowered = value.lower()
-    return any(sign in lowered for sign in signs)
+    for sign in signs:  # noqa: SIM110 - millions of values: any() takes twice as long
+        if sign in lowered:
+            return True
+    return False
 
 
 def telling(value: str, *, sure: bool) -> bool:

@@ -174,68 +174,77 @@ def _packing(body: bytes, wbits: int) -> bytes:
 _SPACE = frozenset(" \t\n\r,:")
 _ENDS = frozenset(' \t\n\r,:[]{}"')
 """Characters that end a number or a constant."""
-_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def _json(body: bytes, media: str) -> Tree:
     bodies.structure(body, media, msgspec.Raw)  # raises if the body is not valid or too large
     source, encoding = _decoded(body)
-    top: list[ValueNode] = []
-    path: list[list[ValueNode] | Fields] = [top]
-    key: Leaf | None = None
-    for begin, end, written, value in _tokens(source):
-        node: ValueNode
-        if written in "]}":
-            if len(path) > 1:
-                path.pop()
-            continue
-        inside = path[-1]
-        if written == "[":
-            node = []
-        elif written == "{":
-            node = Fields([])
-        else:
-            node = Leaf(value, None, begin, end)
-            if isinstance(inside, Fields) and key is None:
-                key = node
-                continue
-        if isinstance(inside, list):
-            inside.append(node)
-        elif key is not None:
-            inside.pairs.append((key, node))
-            key = None
-        if not isinstance(node, Leaf):
-            path.append(node)
-    return Tree(top, lambda: _spliced(source, top, _quoted).encode(encoding))
+    try:
+        top = _grown(_JSON.decode(source))
+    except ValueError as error:
+        raise Unreadable(str(error)) from error
+
+    def write() -> bytes:
+        # Few bodies are written again: only for those it matters where their leaves are.
+        tokens = (token for token in _tokens(source) if token[2] not in "[]{}")
+        for leaf, (begin, end, _) in zip(_in_order(top), tokens, strict=True):
+            leaf.begin, leaf.end = begin, end
+        return _spliced(source, top, _quoted).encode(encoding)
+
+    return Tree(top, write)
 
 
-def _tokens(source: str) -> Iterator[tuple[int, int, str, Any]]:
-    """Yield each bracket, string, number and constant of valid JSON: where it begins and ends, its first character, and
-    its value. Not with a pattern: there are millions of them in a large catalog."""
+def _grown(value: Any) -> ValueNode:
+    """Return what the decoder made as a tree: it has made the mappings already."""
+    if isinstance(value, Fields):
+        return value
+    return [_grown(item) for item in value] if isinstance(value, list) else Leaf(value)
+
+
+def _in_order(node: ValueNode) -> Iterator[Leaf]:
+    """Yield the leaves as they stand in the text."""
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case Leaf() as leaf:
+                yield leaf
+            case Fields(pairs):
+                waiting += (part for key, value in reversed(pairs) for part in (value, key))
+            case items:
+                waiting += reversed(items)
+
+
+def _tokens(source: str) -> Iterator[tuple[int, int, str]]:
+    """Yield each bracket, string, number and constant of valid JSON: where it begins and ends, and its first character.
+    Not with a pattern: there are millions of them in a large catalog."""
     at = 0
     while at < len(source):
         character = source[at]
         if character in _SPACE:
             at += 1
             continue
-        begin, value = at, None
+        begin = at
         at += 1
         if character == '"':
-            value, at = scanstring(source, at, False)  # noqa: FBT003 - the library's own interface
+            _, at = scanstring(source, at, False)  # noqa: FBT003 - the library's own interface
         elif character not in "[]{}":
             while at < len(source) and source[at] not in _ENDS:
                 at += 1
-            value = _scalar(source[begin:at])
-        yield begin, at, character, value
+        yield begin, at, character
 
 
-def _scalar(token: str) -> Any:
-    if token in _CONSTANTS:
-        return _CONSTANTS[token]
+def _whole_number(token: str) -> int | str:
     try:
-        return int(token) if token.lstrip("-").isdigit() else float(token)
-    except ValueError:
+        return int(token)
+    except ValueError:  # it has too many digits
         return token
+
+
+_JSON = json.JSONDecoder(
+    object_pairs_hook=lambda pairs: Fields([(Leaf(key), _grown(value)) for key, value in pairs]),
+    parse_int=_whole_number,
+    strict=False,
+)
 
 
 def _spliced(

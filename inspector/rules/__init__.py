@@ -16,7 +16,7 @@ import inspect
 import pkgutil
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
 from inspector import installation, regex
@@ -148,9 +148,10 @@ class Rule:
         run = case.run
         return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
-    def ask(self, case: Case) -> Iterator[Statement]:
-        """Return the rule's statements on a case that it applies to."""
-        return self.function(case, **self.thresholds) if self.thresholds else self.function(case)
+    @property
+    def question(self) -> Callable[[Case], Iterator[Statement]]:
+        """The function with the thresholds: what it returns are the rule's statements on a case that it applies to."""
+        return partial(self.function, **self.thresholds) if self.thresholds else self.function
 
     def finding(self, statement: Statement, case: Case) -> Finding:
         """Return a finding made from a statement."""

@@ -219,9 +219,10 @@ class Ledger:
 
     def _serve(self, run: Run, step: Understood) -> None:
         """Remember the program of the run's CA, or add to the run what an earlier one showed of the same CA."""
-        issued = step.response.certificates[:1] if isinstance(step.response, d.Certificates) else []
-        leaf = next((found for found in (step.client, *issued) if found and not found.is_ca), None)
-        if leaf is None:
+        leaf = step.client
+        if (leaf is None or leaf.is_ca) and isinstance(step.response, d.Certificates):
+            leaf = next(iter(step.response.certificates), None)
+        if leaf is None or leaf.is_ca:
             return
         if run.ca_service and isinstance(step.response, d.ErrorDocument):
             return  # the certificate may be of another CA

@@ -368,7 +368,9 @@ class Run:
         self.key = placed.key or self.key
         if not isinstance(record, Gap) and record.injected:
             self._note_injected({record.seq: record.injected})
-        self.own_proxy = self.own_proxy or any(leg.node for leg in record.legs)
+        for leg in record.legs:
+            if leg.node:
+                self.own_proxy = True
         if isinstance(record, Handshake):
             self.handshakes.append(record)
             if record.leg.tunnelled:

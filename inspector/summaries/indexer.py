@@ -286,6 +286,7 @@ class _Pages:
         self._briefs: dict[int, bytes] = {}
         self._full: list[tuple[int, bytes]] = []
         self._changed = False
+        self._encoder = msgspec.msgpack.Encoder()
         self._packer = zstandard.ZstdCompressor(level=1)
         self.newest: dict[int, dict[int, bytes]] = {}
         """The pages of the newest records, which were read first: they stay until they are replaced."""
@@ -298,7 +299,7 @@ class _Pages:
                 self._full.append((self._number, self._packed()))
             self.newest.pop(self._number, None)
             self._number, self._briefs, self._changed = number, {}, False
-        self._briefs[brief.seq] = msgspec.msgpack.encode(brief)
+        self._briefs[brief.seq] = self._encoder.encode(brief)
         self._changed |= write
 
     def add_newest(self, brief: Brief) -> None:

@@ -404,6 +404,8 @@ def marked(finding: Finding, number: int | None, owners: Mapping[int, RunLike]) 
 def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
     """The findings for which a record is evidence, in brief."""
     worst = sorted(findings, key=lambda finding: -finding.severity.rank)
+    if not worst:
+        return ()  # as for nearly all
     return tuple(dict.fromkeys(Sign(finding.rule, finding.severity) for finding in worst))
 
 
