@@ -68,6 +68,8 @@ class ExchangePane(Vertical):
         self.tabs: list[Tab] = []
         self.tab = ""
         """The tab that is shown."""
+        self._shows, self._led = False, False
+        """Whether there are findings to show, and whether one of them led here."""
         self._part: dict[str, int] = {}
         self._made: dict[tuple[str, int], tuple[Model, Widget]] = {}
         self._wanted: tuple[tuple[str, int], Sequence[str]] | None = None
@@ -100,12 +102,12 @@ class ExchangePane(Vertical):
             return
         self._token += 1
         self.seq = seq
-        self._show_finding(finding)
+        owner = self.view.source.owner(seq) if seq is not None else None
+        self._show_findings(finding, [found for found in owner.ordered if seq in found.seqs] if owner else [])
         if seq is None:
             self._clear()
             return
         self._reading(now=True)
-        owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
         related = [brief.seq for brief in briefs if brief.request_kind in pages.RELATED and brief.seq < seq]
         load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :], owner)
@@ -154,12 +156,16 @@ class ExchangePane(Vertical):
         if self.seq is not None:
             self.post_message(self.Loaded())
 
-    def _show_finding(self, finding: Finding | None) -> None:
-        self.query_one("#finding").styles.display = "block" if finding else "none"
-        if finding:
-            line = self.query_one("#finding Static", Static)
-            style = palette.SEVERITIES[finding.severity]
-            line.update(Text.assemble((f"{finding.severity} {finding.rule} ", style), clean(finding.message)))
+    def _show_findings(self, finding: Finding | None, findings: Sequence[Finding]) -> None:
+        """Show the finding that led here, on each tab; or all that the record shows, above its meaning."""
+        self._led = finding is not None
+        lines = [
+            Text.assemble((f"{each.severity} {each.rule} ", palette.SEVERITIES[each.severity]), clean(each.message))
+            for each in ([finding] if finding else findings)
+        ]
+        self.query_one("#finding Static", Static).update(Text("\n").join(lines))
+        self._shows = bool(lines)
+        self.query_one("#finding").display = self._shows and (self._led or self.tab == "Meaning")
 
     def _clear(self) -> None:
         self._hold()
@@ -193,6 +199,7 @@ class ExchangePane(Vertical):
         """Show a tab, or a part of it."""
         focused = self._hold()
         self.tab = name
+        self.query_one("#finding").display = self._shows and (self._led or name == "Meaning")
         if part is not None:
             self._part[name] = part
         tab, at = self._tab(name), self._part.get(name, 0)

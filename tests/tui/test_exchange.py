@@ -419,7 +419,7 @@ def test_evidence_far_down_is_shown_in_the_middle() -> None:
     text = Content("", "\n".join(facts).encode())
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        pane = await opened(pilot, app, 4)
+        pane = await opened(pilot, app, 3)  # no findings take room above it
         for model in (tree, table, text):
             pane._clear()
             pane.tabs = [Tab("Meaning", (TabPart("Facts", lambda model=model: model),))]  # type: ignore[misc]
@@ -555,6 +555,25 @@ def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest() -> None:
         assert not shown.search("secret")
         assert shown.search("-0123")
         assert shown.search("0123", again=True)
+
+    look(shared_sample("compile-error"), act, NARROW)
+
+
+@pytest.mark.slow
+def test_the_meaning_of_a_record_begins_with_all_findings_that_it_shows() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 4)
+        findings = pane.query_one("#finding")
+        assert pane.tab == "Meaning"
+        text = screen_text(app)
+        assert 0 <= text.index("error S01 no catalog for node1.example") < text.index("error R20 ")
+        await press(pilot, app, "2")
+        assert not findings.display, "elsewhere they would take room"
+        await press(pilot, app, "1")
+        assert findings.display
+        pane.show(3)
+        await settled(pilot, app)
+        assert not findings.display, "nothing is wrong with it"
 
     look(shared_sample("compile-error"), act, NARROW)
 
