@@ -23,8 +23,10 @@ def remembered[**Texts, Result](number: int) -> Callable[[Callable[Texts, Result
         plain: Any = function
 
         @functools.wraps(function)
-        def result(*texts: Sized) -> Any:
-            return (cached if sum(map(len, texts)) <= LONGEST else plain)(*texts)
+        def result(text: Sized, *more: Sized) -> Any:
+            if more:
+                return (cached if len(text) + sum(map(len, more)) <= LONGEST else plain)(text, *more)
+            return cached(text) if len(text) <= LONGEST else plain(text)
 
         return result  # type: ignore[return-value]
 
