@@ -130,15 +130,15 @@ def exchange(of: Exchange, searched: SearchedBodies | None = None) -> Exchange:
     response = _Part(of.response, code=code, searched=searched) if of.response else None
     known = request.known | (response.known if response else set())
     masked_request, masked_response = request.masked(known), response.masked(known) if response else None
-    new = dataclasses.replace(
-        of,
-        agent=leg(of.agent),
-        master=leg(of.master) if of.master else None,
-        request=_filed(of, masked_request, masked_response),
-        response=masked_response,
-        error=text(of.error) if of.error else of.error,
+    agent, master = leg(of.agent), leg(of.master) if of.master else None
+    masked_request = _filed(of, masked_request, masked_response)
+    error = text(of.error) if of.error else of.error
+    same = masked_request is of.request and masked_response is of.response
+    if same and (agent, master, error) == (of.agent, of.master, of.error):
+        return of
+    return dataclasses.replace(
+        of, agent=agent, master=master, request=masked_request, response=masked_response, error=error
     )
-    return of if new == of else new
 
 
 def known(of: Exchange, searched: SearchedBodies | None = None) -> set[str]:
@@ -268,6 +268,12 @@ class _Part[M: Message]:
             path = _path(path)
             written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
             line["target"] = _replaced(path + mark + query, written)
+        if (
+            headers == message.headers
+            and body == message.body
+            and all(getattr(message, name) == line[name] for name in line)
+        ):
+            return message
         return dataclasses.replace(message, headers=headers, body=body, digest=digest, **line)
 
     def masked_plain(self, known: Collection[str]) -> bytes:
