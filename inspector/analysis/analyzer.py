@@ -143,6 +143,12 @@ class Analyzer:
             for run in step.over:
                 self.forget(run)
 
+    def read(self, record: Record) -> Step:
+        """Return the step of a record that is matched and decoded, but is in no run; no rule is applied to it."""
+        step = Step(record)
+        self._read(step)
+        return step
+
     def leave_out(self, record: Record, reason: str) -> Step:
         """Return the step of a record that cannot be analyzed: matched, but not decoded, and in no run."""
         step = Step(record)

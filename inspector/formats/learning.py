@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import Analyzer
 from inspector.formats import embedded
 from inspector.model import Exchange, Handshake
 from inspector.privacy import redact, secrets
@@ -33,15 +34,19 @@ class Knowledge(NamedTuple):
     harmless: Harmless
     secrets: KnownSecrets
     certificates: Reissuer
+    searched: redact.SearchedBodies
+    """The bodies in which no secret was found."""
 
 
 class Learner:
     """Fills the knowledge of a capture, record by record."""
 
     def __init__(self, knowledge: Knowledge) -> None:
-        self._names, self._harmless, self._secrets, self._certificates = knowledge
+        self._names, self._harmless, self._secrets, self._certificates, self._searched = knowledge
         self._learned: set[bytes] = set()
         """The DER of what was learned."""
+        self._analyzer = Analyzer(rules=())
+        self.leg = lru_cache(maxsize=1024)(self._leg)
 
     def names(self, record: Record) -> None:
         """Learn the names and the identifiers in a record, and its certificates."""
@@ -55,7 +60,7 @@ class Learner:
                 self._names.host(found.certname if found else None, "agent")
                 self._names.host(record.identity.certname if record.identity else None, "agent")
                 self._harmless.identifier(found.environment if found else None)
-                (step,) = retrace([record])
+                step = self._analyzer.read(record)
                 self._document(step.request)
                 self._document(step.response)
                 for message in (record.request, record.response):
@@ -66,10 +71,10 @@ class Learner:
 
     def secrets(self, record: Record) -> None:
         """Learn the secrets in a record."""
-        for secret in redact.known(record) if isinstance(record, Exchange) else ():
+        for secret in redact.known(record, self._searched) if isinstance(record, Exchange) else ():
             self._secrets.add(secret)
 
-    def leg(self, leg: Leg) -> None:
+    def _leg(self, leg: Leg) -> None:
         """Learn the names of a connection, and its certificates."""
         self._names.host(leg.sni, "master")
         self._names.host(leg.node, "agent")

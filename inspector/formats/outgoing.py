@@ -40,6 +40,7 @@ from inspector.protocol import bodies, endpoints, files, kinds
 from inspector.protocol.der import places
 from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
+from inspector.remembering import LONGEST
 from inspector.text import plural
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ _PIECES = 16
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
 _REMEMBERED = 1024
 """Bodies that are remembered as they leave."""
+_TARGETS = 4096
+"""Targets of requests that are remembered as they leave: agents ask for the same files."""
 _FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
 """Levels of a log."""
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
@@ -161,7 +164,8 @@ class Outgoing:
         self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
         self.known = KnownSecrets()
         self.certificates = Reissuer(self._text, self.names.packed, salt)
-        self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates))
+        self._searched = redact.SearchedBodies()
+        self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates, self._searched))
         for algorithm in files.DIGESTS:  # nothing is withheld of an empty file
             empty = files.digest(b"", algorithm) or ""
             self._digest(empty, empty)
@@ -169,6 +173,8 @@ class Outgoing:
         self._texts: dict[bytes, bytes] = {}
         self._bodies: dict[_Given, tuple[bytes, Counter[Content]]] = {}
         """Bodies as they leave, with what was withheld of them."""
+        self._targets: dict[str, tuple[str, Counter[Content]]] = {}
+        """Targets of requests as they leave, with what was withheld of them."""
         self.unmasked: dict[int, str] = {}
         """Why a record cannot leave, by its number."""
         self.withheld: Counter[Content] = Counter()
@@ -201,6 +207,7 @@ class Outgoing:
     def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:
         """Learn all records, of which there are ``total``; they are read twice."""
         self._bodies.clear()
+        self._targets.clear()
         for what, *steps in (
             ("learning the names in record", self._learner.names, self._learner.secrets),
             ("learning the digests in record", self._learn_digests),
@@ -215,7 +222,7 @@ class Outgoing:
         if isinstance(record, Exchange):
             messages = [message for message in (record.request, record.response) if message]
             if any(message.body and _is_content(record, message) for message in messages):
-                masked = redact.exchange(record)
+                masked = redact.exchange(record, self._searched)
                 for before, after in ((record.request, masked.request), (record.response, masked.response)):
                     if before and after and before.body and _is_content(record, before):
                         self._contents(before, after)
@@ -270,7 +277,7 @@ class Outgoing:
 
     def record(self, record: Record) -> Record:
         """Return a record as it may leave."""
-        match masked := redact.redacted(record):
+        match masked := redact.redacted(record, self._searched):
             case Exchange():
                 identity = masked.identity
                 return dataclasses.replace(
@@ -337,18 +344,21 @@ class Outgoing:
         body = message.body if new == plain else rewrite.encoded(message, new) if packed else new
         headers = self._headers(message.headers, len(body) - len(message.body))
         digest = message.digest if body == message.body else ""
-        changed = dataclasses.replace(
-            message, headers=headers, body=body, digest=digest, http_version=self._text(message.http_version)
-        )
-        if isinstance(changed, Request):
-            changed = dataclasses.replace(
-                changed, method=self._text(changed.method), target=self._target(changed.target)
-            )
-        if isinstance(changed, Response):
-            changed = dataclasses.replace(changed, reason=self._reason(changed.reason))
-        return changed
+        line: dict[str, Any] = {}
+        if isinstance(message, Request):
+            line["method"] = self._text(message.method)
+            line["target"] = self._target(message.target)
+        if isinstance(message, Response):
+            line["reason"] = self._reason(message.reason)
+        version = self._text(message.http_version)
+        return dataclasses.replace(message, headers=headers, body=body, digest=digest, http_version=version, **line)
 
     def _target(self, target: str) -> str:
+        if self._pseudonyms or len(target) > LONGEST:  # a later name may change what leaves
+            return self._closed_target(target)
+        return self._once(self._targets, _TARGETS, target, self._closed_target)
+
+    def _closed_target(self, target: str) -> str:
         path, mark, query = target.partition("?")
         pieces = path.split("/")
         whole = [unquote(piece) for piece in pieces]
@@ -391,19 +401,23 @@ class Outgoing:
         content = _content_of(message, kind)
         prose = content is Content.LOGS and not self._pseudonyms and isinstance(message, Response)
         given = _Given(plain, rewrite.media(message), content, kind, prose)
-        return self._repeated(given) if len(plain) <= redact.REPEATED else self._closed_body(given)
+        if len(plain) > redact.REPEATED:
+            return self._closed_body(given)
+        return self._once(self._bodies, _REMEMBERED, given, self._closed_body)
 
-    def _repeated(self, given: _Given) -> bytes:
-        """Close a body that many agents may receive: each once."""
-        found = self._bodies.pop(given, None)
+    def _once[Given, New](
+        self, known: dict[Given, tuple[New, Counter[Content]]], most: int, given: Given, close: Callable[[Given], New]
+    ) -> New:
+        """Close what many agents may send or receive, each once; ``most`` are remembered."""
+        found = known.pop(given, None)
         if found is None:
             before = self.withheld.copy()
-            found = self._closed_body(given), self.withheld - before
-        else:
-            self.withheld += found[1]
-        self._bodies[given] = found
-        if len(self._bodies) > _REMEMBERED:
-            del self._bodies[next(iter(self._bodies))]
+            found = close(given), self.withheld - before
+        elif found[1]:
+            self.withheld.update(found[1])
+        known[given] = found
+        if len(known) > most:
+            del known[next(iter(known))]
         return found[0]
 
     def _closed_body(self, given: _Given) -> bytes:

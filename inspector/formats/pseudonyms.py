@@ -103,7 +103,7 @@ class Pseudonyms:
     def host(self, name: str | None, kind: NameKind = "host") -> None:
         """Learn a certname or host name; its pseudonym depends on what was learned first, an agent or a master."""
         name = (name or "").strip().rstrip(".").lower().removeprefix("*.")
-        if not _HOST.fullmatch(name) or name in self._names or name in _WORDS or _is_address(name):
+        if name in self._names or name in _WORDS or not _HOST.fullmatch(name) or _is_address(name):
             return
         if name == PROBE.lower():
             return

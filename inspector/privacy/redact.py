@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -26,6 +27,7 @@ from inspector.privacy.names import MASK
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich
 from inspector.protocol.kinds import Kind
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,6 +40,8 @@ else:
 
 _WORK = 2_000_000_000
 """Bytes that are searched for all the secrets of a record together: this takes some seconds."""
+_SEARCHED = 50_000
+"""Bodies without secrets that are remembered."""
 _LONG, _SHORT = 8, 5
 """Minimum length of a word, and of other values, to be masked wherever it occurs."""
 _SIGNED = regex.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+", regex.IGNORECASE)
@@ -60,11 +64,31 @@ _FIELD = regex.compile(r"[A-Za-z_]{0,40}\d?")
 """The key of a mapping that is a plain word."""
 
 
-def redacted(record: Record) -> Record:
+class SearchedBodies:
+    """The bodies in which no secret was found: they need not be read again for another pass over a capture."""
+
+    def __init__(self) -> None:
+        self._digests: set[bytes] = set()
+
+    def add(self, plain: bytes, media: str) -> None:
+        """Add a body without secrets, as long as there are few."""
+        if len(self._digests) < _SEARCHED:
+            self._digests.add(_digest(plain, media))
+
+    def has(self, plain: bytes, media: str) -> bool:
+        """Whether a body is known to contain no secret."""
+        return bool(self._digests) and _digest(plain, media) in self._digests
+
+
+def _digest(plain: bytes, media: str) -> bytes:
+    return hashlib.sha256(media.encode("utf-8", "replace") + b"\0" + plain).digest()
+
+
+def redacted(record: Record, searched: SearchedBodies | None = None) -> Record:
     """Return the record with a mask instead of every secret; the same object if there is none. Never raises."""
     match record:
         case Exchange():
-            return exchange(record)
+            return exchange(record, searched)
         case Handshake():
             new: Record = dataclasses.replace(
                 record, leg=leg(record.leg), reason=text(record.reason), culprits=tuple(map(text, record.culprits))
@@ -98,32 +122,32 @@ def target(of: Request) -> str:
     return _Part(dataclasses.replace(of, body=b"")).masked(()).target
 
 
-def exchange(of: Exchange) -> Exchange:
+def exchange(of: Exchange, searched: SearchedBodies | None = None) -> Exchange:
     """Return an exchange without its secrets."""
     found = endpoints.match(of.request.method, of.request.target)
     code = found is not None and found.endpoint.kind is Kind.PLUGIN_CONTENT
-    request = _Part(of.request)
-    response = _Part(of.response, code=code) if of.response else None
+    request = _Part(of.request, searched=searched)
+    response = _Part(of.response, code=code, searched=searched) if of.response else None
     known = request.known | (response.known if response else set())
     masked_request, masked_response = request.masked(known), response.masked(known) if response else None
-    new = dataclasses.replace(
-        of,
-        agent=leg(of.agent),
-        master=leg(of.master) if of.master else None,
-        request=_filed(of, masked_request, masked_response),
-        response=masked_response,
-        error=text(of.error) if of.error else of.error,
+    agent, master = leg(of.agent), leg(of.master) if of.master else None
+    masked_request = _filed(of, masked_request, masked_response)
+    error = text(of.error) if of.error else of.error
+    same = masked_request is of.request and masked_response is of.response
+    if same and (agent, master, error) == (of.agent, of.master, of.error):
+        return of
+    return dataclasses.replace(
+        of, agent=agent, master=master, request=masked_request, response=masked_response, error=error
     )
-    return of if new == of else new
 
 
-def known(of: Exchange) -> set[str]:
+def known(of: Exchange, searched: SearchedBodies | None = None) -> set[str]:
     """Return the secrets of an exchange that are distinctive enough to be searched elsewhere."""
     found: set[str] = set()
     for message in (of.request, of.response):
         if message is None:
             continue
-        found |= _Part(message).known
+        found |= _Part(message, searched=searched).known
         for name, value in message.headers:
             if secrets.credential(name):
                 words = regex.split(r"[\s;]+", value)
@@ -189,7 +213,7 @@ def leg(of: Leg) -> Leg:
 class _Part[M: Message]:
     """A request or a response: first its secrets are collected, then it is masked."""
 
-    def __init__(self, message: M, *, code: bool = False) -> None:
+    def __init__(self, message: M, *, code: bool = False, searched: SearchedBodies | None = None) -> None:
         self.message = message
         self.media = rewrite.media(message)
         self.packed = True
@@ -203,17 +227,21 @@ class _Part[M: Message]:
             self.body = _whole(message.body)
         if self.body is None and _broken_request(message, self.plain):
             self.body = _whole(self.plain)
-        elif self.packed and _suspicious(self.plain, self.media):
-            self.body = _read(self.plain, self.media)
+        elif self.packed and not (searched and searched.has(self.plain, self.media)):
+            self.body = _read(self.plain, self.media) if _suspicious(self.plain, self.media) else None
         self.query: Tree | None = None
         if isinstance(message, Request) and message.query:
             query = _bytes(message.query)
             self.query = _read(query, rewrite.FORM) if _suspicious(query, rewrite.FORM) else None
         self.known: set[str] = set()
         """Secrets that are not common words, to be masked in other places too."""
-        for tree in (self.body, self.query):
-            if tree is not None:
-                self.known |= _mask(tree.top, code=code)
+        if self.body is not None:
+            self.known |= _mask(self.body.top, code=code)
+            # In code less is masked: the same text may be another body.
+            if searched and not code and not self.known and not self.body.changed:
+                searched.add(self.plain, self.media)
+        if self.query is not None:
+            self.known |= _mask(self.query.top, code=code)
 
     def written(self) -> Iterator[str]:
         """Yield the secrets in texts that a message may quote without what tells that they are secrets."""
@@ -229,18 +257,24 @@ class _Part[M: Message]:
         headers = _headers(message, known, len(body) - len(message.body))
         # A digest of content that was not recorded would allow testing guesses at the secret.
         digest = message.digest if body == message.body else ""
-        new = dataclasses.replace(message, headers=headers, body=body, digest=digest)
-        if isinstance(new, Response):
-            new = dataclasses.replace(new, reason=_replaced(patterns.text(new.reason), known))
-        if isinstance(new, Request):
-            path, mark, query = new.target.partition("?")
+        line: dict[str, Any] = {}
+        if isinstance(message, Response):
+            line["reason"] = _replaced(_reason(message.reason), known)
+        if isinstance(message, Request):
+            path, mark, query = message.target.partition("?")
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
-            query = _SIGNED.sub(rf"\1{MASK}", query)
+            query = _SIGNED.sub(rf"\1{MASK}", query) if query else query
             path = _path(path)
             written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
-            new = dataclasses.replace(new, target=_replaced(path + mark + query, written))
-        return new
+            line["target"] = _replaced(path + mark + query, written)
+        if (
+            headers == message.headers
+            and body == message.body
+            and all(getattr(message, name) == line[name] for name in line)
+        ):
+            return message
+        return dataclasses.replace(message, headers=headers, body=body, digest=digest, **line)
 
     def masked_plain(self, known: Collection[str]) -> bytes:
         """Return the body with masks, without its Content-Encoding."""
@@ -377,15 +411,22 @@ def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
 def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
     made = []
     for name, value in message.headers:
-        lower, new = name.strip().lower(), value
-        if secrets.credential(lower) or names.named(lower):
-            new = _credential(value)
-        elif lower == "content-length":
-            new = rewrite.promised(name, value, longer)
-        elif patterns.signs(value):
-            new = patterns.text(value)
-        made.append((name, _replaced(new, known)))
+        new = _header(name, rewrite.promised(name, value, longer) if longer else value)
+        made.append((name, _replaced(new, known) if known else new))
     return tuple(made)
+
+
+@remembered(20_000)
+def _header(name: str, value: str) -> str:
+    """Return a header's value with masks."""
+    lower = name.strip().lower()
+    if secrets.credential(lower) or names.named(lower):
+        return _credential(value)
+    return patterns.text(value) if lower != "content-length" and patterns.signs(value) else value
+
+
+_reason = remembered(1024)(patterns.text)
+"""Masks the reason of a status: there are few."""
 
 
 def _credential(value: str) -> str:

@@ -52,6 +52,12 @@ class Unreadable(Exception):
 # -- encodings ------------------------------------------------------------------------------------
 
 
+_SMALL = 2**18
+"""Bytes of a body, packed and unpacked, that is kept until two others were unpacked."""
+_recent: list[tuple[bytes, str, bytes]] = [(b"", "", b""), (b"", "", b"")]
+"""The bodies that were unpacked last, of a request and its response: several parts of the program look at each."""
+
+
 def plain(message: Message) -> bytes:
     """Return the body without its Content-Encoding. Raises Unreadable."""
     body = message.body
@@ -59,7 +65,13 @@ def plain(message: Message) -> bytes:
         return body
     if len(body) > MAX_PLAIN:
         raise Unreadable(f"the body has {len(body)} bytes, more than {MAX_PLAIN} are not read")
-    encodings = [part.strip() for part in (message.header("content-encoding") or "").lower().split(",")]
+    declared = (message.header("content-encoding") or "").lower()
+    if not declared:
+        return body
+    for source, encoding, unpacked in _recent:
+        if source is body and encoding == declared:
+            return unpacked
+    encodings = [part.strip() for part in declared.split(",")]
     if len(encodings) > MAX_ENCODINGS:
         raise Unreadable(f"{len(encodings)} content encodings")
     for encoding in reversed(encodings):
@@ -74,6 +86,8 @@ def plain(message: Message) -> bytes:
                 body = inflate(body, -zlib.MAX_WBITS if raw else zlib.MAX_WBITS, "deflate")
             case other:
                 raise Unreadable(f"unknown content encoding {other[:40]!r}")
+    if len(message.body) + len(body) <= _SMALL:
+        _recent[:] = [(message.body, declared, body), _recent[0]]
     return body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import tempfile
 import time
 from collections import Counter
@@ -100,7 +101,9 @@ def leaving(
     with _workplace() as folder:
         copy = folder / "capture.sqlite"
         _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
+        gc.collect()  # what was learned refers to itself: it would stay in memory until the page is written
         indexer.build(copy, index.place(copy), watch=watch)
+        gc.collect()
         with Source(copy) as source:
             source.judge(present, now)  # the copy itself says nothing of what is under way
             numbers = {run.brief.number for run in found.runs} if found else None

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from inspector import __version__, installation, regex
+from inspector.remembering import remembered
 from inspector.report import answers, data, ladders, sequences, validity, waterfalls
 from inspector.report.data import Block
 from inspector.rules.fixes import begun
@@ -71,6 +72,12 @@ def _environment() -> Environment:
 
 def _breakable(text: str, joint: str = "/") -> Markup:
     """Return a text whose lines may break after a joint: a path's slash, a fingerprint's colon."""
+    # What is remembered of a text is also found for markup of the same characters: that must be escaped, too.
+    return _broken(str(text), joint)
+
+
+@remembered(20_000)
+def _broken(text: str, joint: str) -> Markup:
     return Markup(_JOINTS[joint].sub(r"\1<wbr>\2", str(escape(clean(text)))))  # noqa: S704 - it is escaped
 
 

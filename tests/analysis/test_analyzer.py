@@ -229,3 +229,12 @@ def test_a_handshake_that_fails_after_a_fault_is_not_judged() -> None:
         for record in records
     ])  # fmt: skip
     assert [found for found in run.findings if found.severity is Severity.ERROR] == []
+
+
+def test_a_record_that_is_only_read_belongs_to_no_run() -> None:
+    analyzer = Analyzer()
+    read = [analyzer.read(record) for record in talk(catalog(), report())]
+    assert any(isinstance(step.response, d.Catalog) for step in read)
+    assert any(isinstance(step.request, d.Report) for step in read)
+    assert all(step.run is None and not step.findings for step in read)
+    assert analyzer.finish() == []

@@ -1,11 +1,13 @@
 """What a report costs: `python -m tests.bench.report [EXCHANGES]` (some five minutes).
 
 A page of a capture of 100,000 exchanges is made, with bodies and without, and opened in Chromium: the time until it can
-be used, until the list of records is shown, and of a filter and a record. Prints the table of docs/report.md.
+be used, until the list of records is shown, and of a filter and a record. Of making it the seconds of CPU are measured,
+and the peak memory of its process. Prints the table of docs/report.md.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -27,12 +29,17 @@ OPENING = 2.0
 """Seconds in which a page must be open."""
 WITH, WITHOUT = 1.6, 0.3
 """How large a page may be, in sizes of its capture."""
+MAKING, MEMORY = 40.0, 300.0
+"""Seconds of CPU, and megabytes, that making one may take."""
 
 
 class Costs(NamedTuple):
     """What one page takes: seconds, unless something else is said."""
 
     making: float
+    """Of CPU."""
+    memory: float
+    """The peak in megabytes."""
     size: float
     """In sizes of the capture."""
     megabytes: float
@@ -48,10 +55,15 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def made(capture: Path, page: Path, *words: str) -> float:
-    """Make a page in a process of its own."""
+def made(capture: Path, page: Path, *words: str) -> tuple[float, float]:
+    """Make a page in a process of its own; return its seconds of CPU and its peak memory in megabytes."""
     command = [sys.executable, "-m", "inspector.cli", "report", str(capture), "-o", str(page), *words]
-    return timed(lambda: subprocess.run(command, check=True, capture_output=True))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
 
 
 def used(chromium: Browser, path: Path, last: int) -> tuple[float, float, float, float]:
@@ -78,13 +90,13 @@ def used(chromium: Browser, path: Path, last: int) -> tuple[float, float, float,
 
 def costs(capture: Path, number: int, *words: str) -> Costs:
     page = capture.with_suffix(".html")
-    making = made(capture, page, *words)
+    making, memory = made(capture, page, *words)
     with browser() as chromium:
         turns = [used(chromium, page, number) for _ in range(TURNS)]
     opening, records, filtering, record = (statistics.median(each) for each in zip(*turns, strict=True))
     size = page.stat().st_size
     page.unlink()
-    return Costs(making, size / capture.stat().st_size, size / 1e6, opening, records, filtering, record)
+    return Costs(making, memory, size / capture.stat().st_size, size / 1e6, opening, records, filtering, record)
 
 
 def main() -> None:
@@ -100,7 +112,10 @@ def main() -> None:
     rows: tuple[tuple[str, Callable[[Costs], str], str], ...] = (
         ("size of the page", lambda cost: f"{cost.megabytes:.1f} MB, {cost.size:.2f} times the capture's",
          f"{aims.at_most(both[0].size, WITH)}; {aims.at_most(both[1].size, WITHOUT)}"),
-        ("to make it", lambda cost: f"{cost.making:.0f} s", ""),
+        ("CPU to make it", lambda cost: f"{cost.making:.0f} s",
+         aims.at_most(max(cost.making for cost in both), MAKING, " s")),
+        ("peak memory", lambda cost: f"{cost.memory:.0f} MB",
+         aims.at_most(max(cost.memory for cost in both), MEMORY, " MB")),
         ("to open it", lambda cost: f"{cost.opening:.2f} s",
          aims.at_most(max(cost.opening for cost in both), OPENING, " s")),
         ("to the list of records", lambda cost: f"{cost.records:.2f} s", ""),

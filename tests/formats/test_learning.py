@@ -8,12 +8,15 @@ from inspector.formats.reissue import Reissuer
 from inspector.model import Gap, Handshake, Leg
 from inspector.privacy.harmless import Harmless
 from inspector.privacy.known import KnownSecrets
+from inspector.privacy.redact import SearchedBodies
 from inspector.runs.examples import catalog, talk
 
 
 def learned() -> Knowledge:
     names = Pseudonyms(b"salt")
-    knowledge = Knowledge(names, Harmless(b"salt", names.known), KnownSecrets(), Reissuer(str, bytes, b"salt"))
+    knowledge = Knowledge(
+        names, Harmless(b"salt", names.known), KnownSecrets(), Reissuer(str, bytes, b"salt"), SearchedBodies()
+    )
     learner = Learner(knowledge)
     records = [
         *talk(catalog(facts={"acme_rack": "x"}, resources=[{

@@ -149,6 +149,24 @@ def test_a_body_that_occurs_again_is_closed_and_counted_again() -> None:
     assert secret not in str(outgoing.leaving(record))
 
 
+@pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
+def test_a_target_that_occurs_again_leaves_the_same_and_is_counted_again(pseudonyms: bool) -> None:
+    records = list(talk(content("modules/acme/zyxwvut"), content("modules/acme/zyxwvut")))
+    leaving = Outgoing(pseudonyms=pseudonyms, salt=b"salt")
+    leaving.learn(lambda: records)
+    made, counts = [], []
+    for each in records:
+        before = leaving.withheld[Content.OTHER]
+        new = leaving.leaving(each)
+        assert isinstance(new, Exchange)
+        made.append(new.request.target)
+        counts.append(leaving.withheld[Content.OTHER] - before)
+    assert made[0] == made[1]
+    assert "zyxwvut" not in made[0]
+    assert counts[0] == counts[1] > 0
+    assert len(leaving._targets) == (0 if pseudonyms else 1), "a name that is learned later may change it"
+
+
 def test_a_finding_at_a_runs_end_quotes_no_secret_of_another_record(tmp_path: Path) -> None:
     secret = "correct-Horse-77"
     failed = {"level": "err", "source": "Puppet", "message": f"Could not apply: wrong password {secret}"}
@@ -252,9 +270,7 @@ def test_a_large_number_in_a_format_that_is_not_known_is_withheld() -> None:
 
 @pytest.mark.slow
 def test_secrets_that_take_too_long_to_learn_keep_their_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The analysis, which is a part of learning, has a limit of its own."""
-
-    def endless(_: Exchange) -> set[str]:
+    def endless(*_: object) -> set[str]:
         while True:
             time.time()
 

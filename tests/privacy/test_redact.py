@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
-from inspector.privacy import patterns, redact, secrets
+from inspector.privacy import patterns, redact, rewrite, secrets
 from inspector.privacy.names import MASK
 from inspector.privacy.redact import redacted
 from inspector.protocol import bodies, x509
@@ -586,3 +586,34 @@ def test_depth_and_size_are_no_trouble() -> None:
     assert patterns.der(der) is der
     fields = urlencode([("token", WORD)] * 20_000).encode()
     assert WORD.encode() not in of(exchange(sent=fields, sends="application/x-www-form-urlencoded")).request.body
+
+
+def test_a_body_without_secrets_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    plain = redact._read
+
+    def counted(body: bytes, media: str) -> rewrite.Tree:
+        read.append(body)
+        return plain(body, media)
+
+    monkeypatch.setattr(redact, "_read", counted)
+    harmless, secret = exchange(b'{"token_life": 1}'), exchange(b'{"token": "%s"}' % WORD.encode())
+    searched = redact.SearchedBodies()
+    for record in (harmless, secret):
+        assert redact.known(record, searched) == redact.known(record)
+        assert redacted(record, searched) == redacted(record)
+    assert read.count(b'{"token_life": 1}') == 3, "once where it is remembered, twice where it is not"
+    assert redacted(secret, searched) != secret
+
+
+def test_a_plugin_that_stays_says_nothing_of_the_same_text_elsewhere() -> None:
+    """Variables of code may be called like secrets, so less is masked there."""
+    text = f'password = "{WORD}"'.encode()
+    code = exchange(text, "application/octet-stream", method="GET", target="/puppet/v3/file_content/plugins/a.rb")
+    other = exchange(text, "application/octet-stream", method="GET", target="/puppet/v3/file_content/modules/a/b")
+    searched = redact.SearchedBodies()
+    assert redacted(code, searched) == code
+    new = redacted(other, searched)
+    assert isinstance(new, Exchange)
+    assert new.response is not None
+    assert WORD.encode() not in new.response.body

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inspector.host import pki
 from inspector.model import Message, Request, Response
-from inspector.protocol import decode
+from inspector.protocol import bodies, decode
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import unescape
 from inspector.protocol.endpoints import match
@@ -178,3 +178,23 @@ def test_a_file_that_was_not_recorded_whole_has_its_size_and_digest() -> None:
     )
     put = Request(method="PUT", target=f"/p/file_bucket_file/md5/{'0' * 32}/f", body=b"begin", lost=5, digest="aa")
     assert decode.bucket(put) == d.BucketFile(10, "aa", "md5", "0" * 32, "f", ChecksumResult.UNCHECKABLE)
+
+
+def test_a_body_is_unpacked_once_for_all_who_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[bytes] = []
+    inflate = bodies.inflate
+
+    def counted(data: bytes, wbits: int, name: str) -> bytes:
+        unpacked.append(data)
+        return inflate(data, wbits, name)
+
+    monkeypatch.setattr(bodies, "inflate", counted)
+    packed = gzip.compress(b"text")
+    message = Response((("Content-Encoding", "gzip"),), packed, status=200)
+    assert [bodies.plain(message) for _ in range(3)] == [b"text"] * 3
+    assert unpacked == [packed]
+    twice = Response((("Content-Encoding", "gzip, identity"),), packed, status=200)
+    assert bodies.plain(twice) == b"text"
+    assert bodies.plain(Response((), packed, status=200)) == packed
+    with pytest.raises(bodies.Unreadable):
+        bodies.plain(Response((("Content-Encoding", "deflate"),), packed, status=200))

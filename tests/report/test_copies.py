@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats.outgoing import ALL, Content
-from inspector.report.copies import SHARED, Selection, closed_texts, comparable
+from inspector.formats.outgoing import ALL, Content, Outgoing
+from inspector.report.copies import SHARED, Selection, closed_texts, comparable, leaving
 from inspector.summaries import reading
 from tests.support.captures import save
 from tests.support.pages import copied, sample
@@ -112,3 +113,12 @@ def test_a_text_is_closed_as_an_export_closes_it(tmp_path: Path) -> None:
         assert closed("no difference: facts") == "no difference: facts"
         assert "Xk29-rack" not in closed("~ role: 'Xk29-rack77' -> 'web'")
         assert withheld[Content.OTHER] > 0
+
+
+def test_what_was_learned_of_a_capture_is_not_in_memory_while_the_page_is_made() -> None:
+    gc.disable()
+    try:
+        with leaving(sample("first-run")):
+            assert not [each for each in gc.get_objects() if type(each) is Outgoing]
+    finally:
+        gc.enable()

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from markupsafe import Markup
 
 from inspector.report import page
 from inspector.report.data import Block
@@ -135,6 +136,10 @@ def test_every_link_leads_to_something() -> None:
 def test_paths_may_be_broken_where_they_have_joints() -> None:
     assert page._breakable("a/b:<c>\u202e //d/ e") == "a/<wbr>b:&lt;c&gt;\\x202e //<wbr>d/ e"
     assert page._breakable("A1:B2 ::c: /", ":") == "A1:<wbr>B2 ::<wbr>c: /"
+
+
+def test_what_is_remembered_of_a_path_lets_no_markup_through() -> None:
+    assert page._breakable(Markup("a/<i>")) == page._breakable("a/<i>") == "a/<wbr>&lt;i&gt;"
 
 
 def test_hostile_records_leave_no_control_character(tmp_path: Path) -> None:
