@@ -453,6 +453,19 @@ def retrace(records: Iterable[Record], left_out: Mapping[int, str] = MappingProx
         yield analyzer.feed(record) if reason is None else analyzer.leave_out(record, reason)
 
 
+class Reader:
+    """Matches and decodes exchanges that are in no run."""
+
+    def __init__(self) -> None:
+        self._analyzer = Analyzer(rules=())
+
+    def step(self, exchange: Exchange) -> Step:
+        """Return an exchange with its documents."""
+        step = Step(exchange)
+        self._analyzer._read(step)
+        return step
+
+
 def masked(step: Step) -> Step:
     """Return a step without the secrets of its record."""
     record = redact.redacted(step.record)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import Reader
 from inspector.formats import embedded
 from inspector.model import Exchange, Handshake
 from inspector.privacy import redact, secrets
@@ -40,6 +40,7 @@ class Learner:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._names, self._harmless, self._secrets, self._certificates = knowledge
+        self._reader = Reader()
         self._learned: set[bytes] = set()
         """The DER of what was learned."""
 
@@ -55,7 +56,7 @@ class Learner:
                 self._names.host(found.certname if found else None, "agent")
                 self._names.host(record.identity.certname if record.identity else None, "agent")
                 self._harmless.identifier(found.environment if found else None)
-                (step,) = retrace([record])
+                step = self._reader.step(record)
                 self._document(step.request)
                 self._document(step.response)
                 for message in (record.request, record.response):

@@ -108,6 +108,8 @@ _PIECES = 16
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
 _REMEMBERED = 1024
 """Bodies that are remembered as they leave."""
+_CACHED, _SHORT = 50_000, 200
+"""Texts whose result is remembered, and their maximum length."""
 _FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
 """Levels of a log."""
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
@@ -157,9 +159,17 @@ class Outgoing:
         ``opened`` is what leaves though it is free. Stand-ins of equal values are equal under the same ``salt``."""
         salt = salt or secrets.token_bytes(32)
         self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
-        self.names = Pseudonyms(salt)
-        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
-        self.known = KnownSecrets()
+        self._closed_texts: dict[tuple[str, bool, bool], tuple[str, bool]] = {}
+        """Short texts as they leave, with whether something was withheld; in prose or not, opened or not."""
+        self._keys: dict[str, str] = {}
+        """Keys of mappings as they leave."""
+        self._pairs: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
+        """Headers as they leave, with how many values were withheld."""
+        self._learned = 0
+        """How often something was learned."""
+        self.names = Pseudonyms(salt, self._forget)
+        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known, self._forget)
+        self.known = KnownSecrets(learned=self._forget)
         self.certificates = Reissuer(self._text, self.names.packed, salt)
         self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates))
         for algorithm in files.DIGESTS:  # nothing is withheld of an empty file
@@ -366,8 +376,19 @@ class Outgoing:
 
     def _headers(self, headers: Headers, longer: int) -> Headers:
         return tuple(
-            (self._text(name), self._header(name, rewrite.promised(name, value, longer))) for name, value in headers
+            self._pair(name, rewrite.promised(name, value, longer) if longer else value) for name, value in headers
         )
+
+    def _pair(self, name: str, value: str) -> tuple[str, str]:
+        found = self._pairs.get((name, value))
+        if found is None:
+            learned, before = self._learned, self.withheld[Content.OTHER]
+            new = self._text(name), self._header(name, value)
+            found = new, self.withheld[Content.OTHER] - before
+            self._remember(self._pairs, (name, value), name + value, found, learned)
+        elif found[1]:
+            self.withheld[Content.OTHER] += found[1]
+        return found[0]
 
     def _header(self, name: str, value: str) -> str:
         if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
@@ -461,7 +482,12 @@ class Outgoing:
         return self.harmless.stand_in(repr(value))
 
     def _key(self, name: str) -> str:
-        return self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
+        new = self._keys.get(name)
+        if new is None:
+            learned = self._learned
+            new = self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
+            self._remember(self._keys, name, name, new, learned)
+        return new
 
     # -- texts --------------------------------------------------------------------------------------------
 
@@ -482,12 +508,32 @@ class Outgoing:
         return "".join([*parts, self._harmless(value[at:], content, prose=prose)])
 
     def _harmless(self, value: str, content: Content, *, prose: bool) -> str:
-        renamed = self._renamed(value)
-        if content in self._opened:
-            return renamed
-        new = self.harmless.text(renamed, prose=prose)
-        self.withheld[content] += new != renamed
-        return new
+        opened = content in self._opened
+        key = value, prose, opened
+        found = self._closed_texts.get(key)
+        if found is None:
+            learned = self._learned
+            renamed = self._renamed(value)
+            new = renamed if opened else self.harmless.text(renamed, prose=prose)
+            found = new, new != renamed
+            self._remember(self._closed_texts, key, value, found, learned)
+        if not opened:
+            self.withheld[content] += found[1]
+        return found[0]
+
+    def _remember[Key, New](self, cache: dict[Key, New], key: Key, value: str, new: New, learned: int) -> None:
+        """Remember what a text becomes, unless that was learned only by looking at it: then it is another now."""
+        if len(value) <= _SHORT and learned == self._learned:
+            if len(cache) >= _CACHED:
+                cache.clear()
+            cache[key] = new
+
+    def _forget(self) -> None:
+        """Forget what texts become: something was learned."""
+        self._learned += 1
+        self._closed_texts.clear()
+        self._keys.clear()
+        self._pairs.clear()
 
     def _renamed(self, value: str) -> str:
         value = self.known.masked(value)

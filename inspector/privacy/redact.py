@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -26,6 +27,7 @@ from inspector.privacy.names import MASK
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich
 from inspector.protocol.kinds import Kind
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -56,6 +58,10 @@ _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_li
 
 REPEATED = 32 * 1024
 """Bytes of a body that many agents may receive: what it contains is remembered, for a thousand of them."""
+_CLEAN = 50_000
+"""Bodies of which is remembered that they have nothing to mask: records are learned first, and masked later."""
+_clean: set[bytes] = set()
+"""The digests of these."""
 _FIELD = regex.compile(r"[A-Za-z_]{0,40}\d?")
 """The key of a mapping that is a plain word."""
 
@@ -196,6 +202,7 @@ class _Part[M: Message]:
         """Whether the Content-Encoding must be applied again."""
         self.body: Tree | None = None
         """None: contains nothing to mask."""
+        digest: bytes | None = None
         try:
             self.plain = bodies.plain(message)
         except bodies.Unreadable:
@@ -204,7 +211,10 @@ class _Part[M: Message]:
         if self.body is None and _broken_request(message, self.plain):
             self.body = _whole(self.plain)
         elif self.packed and _suspicious(self.plain, self.media):
-            self.body = _read(self.plain, self.media)
+            form = f"{code} {self.media}\0".encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(form + self.plain).digest()
+            if digest not in _clean:
+                self.body = _read(self.plain, self.media)
         self.query: Tree | None = None
         if isinstance(message, Request) and message.query:
             query = _bytes(message.query)
@@ -214,6 +224,10 @@ class _Part[M: Message]:
         for tree in (self.body, self.query):
             if tree is not None:
                 self.known |= _mask(tree.top, code=code)
+        if digest is not None and self.body is not None and not self.known and not self.body.changed:
+            if len(_clean) >= _CLEAN:
+                _clean.clear()
+            _clean.add(digest)
 
     def written(self) -> Iterator[str]:
         """Yield the secrets in texts that a message may quote without what tells that they are secrets."""
@@ -375,17 +389,19 @@ def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
 
 
 def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
-    made = []
-    for name, value in message.headers:
-        lower, new = name.strip().lower(), value
-        if secrets.credential(lower) or names.named(lower):
-            new = _credential(value)
-        elif lower == "content-length":
-            new = rewrite.promised(name, value, longer)
-        elif patterns.signs(value):
-            new = patterns.text(value)
-        made.append((name, _replaced(new, known)))
-    return tuple(made)
+    return tuple(
+        (name, _replaced(_header(name, rewrite.promised(name, value, longer) if longer else value), known))
+        for name, value in message.headers
+    )
+
+
+@remembered(20_000)
+def _header(name: str, value: str) -> str:
+    """Return a header's value with masks."""
+    lower = name.strip().lower()
+    if secrets.credential(lower) or names.named(lower):
+        return _credential(value)
+    return patterns.text(value) if lower != "content-length" and patterns.signs(value) else value
 
 
 def _credential(value: str) -> str:
@@ -395,6 +411,8 @@ def _credential(value: str) -> str:
 
 
 def _replaced(value: str, known: Collection[str]) -> str:
+    if not known:
+        return value
     for secret in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one secret may be part of another
         value = value.replace(secret, MASK)
     return value
@@ -417,7 +435,7 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
                 if mask is not None and isinstance(value, str):
                     # What stands in a longer secret (password=X) is one by itself, too.
                     known |= {part for part in (value, *written.values(value)) if telling(part, sure=sure)}
-                elif mask is None and isinstance(value, str) and _any(signs, value):
+                elif signs and mask is None and isinstance(value, str) and _any(signs, value):
                     mask = patterns.text(value, code=code)
                 node.new = mask if mask != value else None
             continue
