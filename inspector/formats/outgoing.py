@@ -15,7 +15,7 @@ import itertools
 import secrets
 from collections import Counter
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -163,8 +163,8 @@ class Outgoing:
         """Short texts as they leave, with whether something was withheld; in prose or not, opened or not."""
         self._keys: dict[str, str] = {}
         """Keys of mappings as they leave."""
-        self._pairs: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
-        """Headers as they leave, with how many values were withheld."""
+        self._others: dict[tuple[str, ...], tuple[Any, int]] = {}
+        """Headers and targets as they leave, with how many values were withheld."""
         self._learned = 0
         """How often something was learned."""
         self.names = Pseudonyms(salt, self._forget)
@@ -351,9 +351,8 @@ class Outgoing:
             message, headers=headers, body=body, digest=digest, http_version=self._text(message.http_version)
         )
         if isinstance(changed, Request):
-            changed = dataclasses.replace(
-                changed, method=self._text(changed.method), target=self._target(changed.target)
-            )
+            target = self._once((changed.target,), partial(self._target, changed.target))
+            changed = dataclasses.replace(changed, method=self._text(changed.method), target=target)
         if isinstance(changed, Response):
             changed = dataclasses.replace(changed, reason=self._reason(changed.reason))
         return changed
@@ -380,15 +379,20 @@ class Outgoing:
         )
 
     def _pair(self, name: str, value: str) -> tuple[str, str]:
-        found = self._pairs.get((name, value))
+        return self._once((name, value), lambda: (self._text(name), self._header(name, value)))
+
+    def _once[New](self, given: tuple[str, ...], work: Callable[[], New]) -> New:
+        """Return what a header or a target becomes, all other values of which something may be withheld."""
+        found = self._others.get(given)
         if found is None:
             learned, before = self._learned, self.withheld[Content.OTHER]
-            new = self._text(name), self._header(name, value)
+            new = work()
             found = new, self.withheld[Content.OTHER] - before
-            self._remember(self._pairs, (name, value), name + value, found, learned)
+            self._remember(self._others, given, "".join(given), found, learned)
         elif found[1]:
             self.withheld[Content.OTHER] += found[1]
-        return found[0]
+        made: New = found[0]
+        return made
 
     def _header(self, name: str, value: str) -> str:
         if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
@@ -533,7 +537,7 @@ class Outgoing:
         self._learned += 1
         self._closed_texts.clear()
         self._keys.clear()
-        self._pairs.clear()
+        self._others.clear()
 
     def _renamed(self, value: str) -> str:
         value = self.known.masked(value)

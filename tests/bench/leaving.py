@@ -1,6 +1,6 @@
-"""What it costs that something leaves: `python -m tests.bench.leaving [EXCHANGES]` (some two minutes; or: make bench).
+"""What it costs that something leaves: `python -m tests.bench.leaving [EXCHANGES]` (a minute; or: make bench).
 
-A capture of 10,000 exchanges, made of the sampled runs as in ``analysis``, of which each has its own times and names in
+A capture of 3,000 exchanges, made of the sampled runs as in ``analysis``, of which each has its own times and names in
 its facts, catalog and report, is shared, and exported in each format. Each is a process of its own, from the start of
 Python to its end. Prints the table of docs/performance.md.
 """
@@ -80,7 +80,7 @@ def cost(words: tuple[str, ...], capture: Path, folder: Path) -> float:
 
 def main() -> None:
     """Measure and print."""
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 3_000
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         capture = folder / "capture.sqlite"
