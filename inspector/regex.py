@@ -136,7 +136,9 @@ class Pattern[AnyStr: (str, bytes)]:
 
     def search(self, text: AnyStr, begin: int = 0) -> Match[AnyStr] | None:
         """Return the first match, at or after ``begin``."""
-        return next(self._matches(None, text, begin), None)
+        if isinstance(text, str) and not text.isascii():
+            return next(self._matches(None, text, begin), None)
+        return self._made(text, self._compiled.search(text.encode() if isinstance(text, str) else text, begin))
 
     def match(self, text: AnyStr, begin: int = 0) -> Match[AnyStr] | None:
         """Return the match that starts at ``begin``. It reads the whole text: not for a loop over a long one."""
@@ -144,8 +146,20 @@ class Pattern[AnyStr: (str, bytes)]:
 
     def fullmatch(self, text: AnyStr) -> Match[AnyStr] | None:
         """Return the match of the whole text."""
-        found = next(self._matches(self._compiled.fullmatch, text, 0), None)
+        if isinstance(text, str) and not text.isascii():
+            found = next(self._matches(self._compiled.fullmatch, text, 0), None)
+        else:
+            found = self._made(text, self._compiled.fullmatch(text.encode() if isinstance(text, str) else text))
         return found if found and found.span() == (0, len(text)) else None
+
+    def _made(self, text: AnyStr, found: Any) -> Match[AnyStr] | None:
+        """Return a match of RE2 in a text whose offsets are those of its bytes."""
+        if found is None:
+            return None
+        spans = [found.span(number) for number in self._numbers]
+        if spans[0] == _ABSENT:
+            spans[0] = found.span()
+        return Match(text, spans, self._names)
 
     def finditer(self, text: AnyStr, begin: int = 0, end: int | None = None) -> Iterator[Match[AnyStr]]:
         """Yield the matches between two offsets, which do not overlap, from left to right."""

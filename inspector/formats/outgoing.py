@@ -15,7 +15,7 @@ import itertools
 import secrets
 from collections import Counter
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -40,7 +40,6 @@ from inspector.protocol import bodies, endpoints, files, kinds
 from inspector.protocol.der import places
 from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
-from inspector.remembering import LONGEST
 from inspector.text import plural
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ _PIECES = 16
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
 _REMEMBERED = 1024
 """Bodies that are remembered as they leave."""
-_TARGETS = 4096
-"""Targets of requests that are remembered as they leave: agents ask for the same files."""
+_CACHED, _SHORT = 50_000, 200
+"""Texts whose result is remembered, and their maximum length."""
 _FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
 """Levels of a log."""
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
@@ -160,9 +159,17 @@ class Outgoing:
         ``opened`` is what leaves though it is free. Stand-ins of equal values are equal under the same ``salt``."""
         salt = salt or secrets.token_bytes(32)
         self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
-        self.names = Pseudonyms(salt)
-        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
-        self.known = KnownSecrets()
+        self._closed_texts: dict[tuple[str, bool, bool], tuple[str, bool]] = {}
+        """Short texts as they leave, with whether something was withheld; in prose or not, opened or not."""
+        self._keys: dict[str, str] = {}
+        """Keys of mappings as they leave."""
+        self._others: dict[tuple[str, ...], tuple[Any, int]] = {}
+        """Headers and targets as they leave, with how many values were withheld."""
+        self._learned = 0
+        """How often something was learned."""
+        self.names = Pseudonyms(salt, self._forget)
+        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known, self._forget)
+        self.known = KnownSecrets(learned=self._forget)
         self.certificates = Reissuer(self._text, self.names.packed, salt)
         self._searched = redact.SearchedBodies()
         self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates, self._searched))
@@ -173,8 +180,6 @@ class Outgoing:
         self._texts: dict[bytes, bytes] = {}
         self._bodies: dict[_Given, tuple[bytes, Counter[Content]]] = {}
         """Bodies as they leave, with what was withheld of them."""
-        self._targets: dict[str, tuple[str, Counter[Content]]] = {}
-        """Targets of requests as they leave, with what was withheld of them."""
         self.unmasked: dict[int, str] = {}
         """Why a record cannot leave, by its number."""
         self.withheld: Counter[Content] = Counter()
@@ -207,7 +212,6 @@ class Outgoing:
     def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:
         """Learn all records, of which there are ``total``; they are read twice."""
         self._bodies.clear()
-        self._targets.clear()
         for what, *steps in (
             ("learning the names in record", self._learner.names, self._learner.secrets),
             ("learning the digests in record", self._learn_digests),
@@ -347,18 +351,13 @@ class Outgoing:
         line: dict[str, Any] = {}
         if isinstance(message, Request):
             line["method"] = self._text(message.method)
-            line["target"] = self._target(message.target)
+            line["target"] = self._once((message.target,), partial(self._target, message.target))
         if isinstance(message, Response):
             line["reason"] = self._reason(message.reason)
         version = self._text(message.http_version)
         return dataclasses.replace(message, headers=headers, body=body, digest=digest, http_version=version, **line)
 
     def _target(self, target: str) -> str:
-        if self._pseudonyms or len(target) > LONGEST:  # a later name may change what leaves
-            return self._closed_target(target)
-        return self._once(self._targets, _TARGETS, target, self._closed_target)
-
-    def _closed_target(self, target: str) -> str:
         path, mark, query = target.partition("?")
         pieces = path.split("/")
         whole = [unquote(piece) for piece in pieces]
@@ -376,8 +375,24 @@ class Outgoing:
 
     def _headers(self, headers: Headers, longer: int) -> Headers:
         return tuple(
-            (self._text(name), self._header(name, rewrite.promised(name, value, longer))) for name, value in headers
+            self._pair(name, rewrite.promised(name, value, longer) if longer else value) for name, value in headers
         )
+
+    def _pair(self, name: str, value: str) -> tuple[str, str]:
+        return self._once((name, value), lambda: (self._text(name), self._header(name, value)))
+
+    def _once[New](self, given: tuple[str, ...], work: Callable[[], New]) -> New:
+        """Return what a header or a target becomes, all other values of which something may be withheld."""
+        found = self._others.get(given)
+        if found is None:
+            learned, before = self._learned, self.withheld[Content.OTHER]
+            new = work()
+            found = new, self.withheld[Content.OTHER] - before
+            self._remember(self._others, given, "".join(given), found, learned)
+        elif found[1]:
+            self.withheld[Content.OTHER] += found[1]
+        made: New = found[0]
+        return made
 
     def _header(self, name: str, value: str) -> str:
         if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
@@ -401,23 +416,19 @@ class Outgoing:
         content = _content_of(message, kind)
         prose = content is Content.LOGS and not self._pseudonyms and isinstance(message, Response)
         given = _Given(plain, rewrite.media(message), content, kind, prose)
-        if len(plain) > redact.REPEATED:
-            return self._closed_body(given)
-        return self._once(self._bodies, _REMEMBERED, given, self._closed_body)
+        return self._repeated(given) if len(plain) <= redact.REPEATED else self._closed_body(given)
 
-    def _once[Given, New](
-        self, known: dict[Given, tuple[New, Counter[Content]]], most: int, given: Given, close: Callable[[Given], New]
-    ) -> New:
-        """Close what many agents may send or receive, each once; ``most`` are remembered."""
-        found = known.pop(given, None)
+    def _repeated(self, given: _Given) -> bytes:
+        """Close a body that many agents may receive: each once."""
+        found = self._bodies.pop(given, None)
         if found is None:
             before = self.withheld.copy()
-            found = close(given), self.withheld - before
-        elif found[1]:
-            self.withheld.update(found[1])
-        known[given] = found
-        if len(known) > most:
-            del known[next(iter(known))]
+            found = self._closed_body(given), self.withheld - before
+        else:
+            self.withheld += found[1]
+        self._bodies[given] = found
+        if len(self._bodies) > _REMEMBERED:
+            del self._bodies[next(iter(self._bodies))]
         return found[0]
 
     def _closed_body(self, given: _Given) -> bytes:
@@ -475,7 +486,12 @@ class Outgoing:
         return self.harmless.stand_in(repr(value))
 
     def _key(self, name: str) -> str:
-        return self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
+        new = self._keys.get(name)
+        if new is None:
+            learned = self._learned
+            new = self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
+            self._remember(self._keys, name, name, new, learned)
+        return new
 
     # -- texts --------------------------------------------------------------------------------------------
 
@@ -496,12 +512,32 @@ class Outgoing:
         return "".join([*parts, self._harmless(value[at:], content, prose=prose)])
 
     def _harmless(self, value: str, content: Content, *, prose: bool) -> str:
-        renamed = self._renamed(value)
-        if content in self._opened:
-            return renamed
-        new = self.harmless.text(renamed, prose=prose)
-        self.withheld[content] += new != renamed
-        return new
+        opened = content in self._opened
+        key = value, prose, opened
+        found = self._closed_texts.get(key)
+        if found is None:
+            learned = self._learned
+            renamed = self._renamed(value)
+            new = renamed if opened else self.harmless.text(renamed, prose=prose)
+            found = new, new != renamed
+            self._remember(self._closed_texts, key, value, found, learned)
+        if not opened:
+            self.withheld[content] += found[1]
+        return found[0]
+
+    def _remember[Key, New](self, cache: dict[Key, New], key: Key, value: str, new: New, learned: int) -> None:
+        """Remember what a text becomes, unless that was learned only by looking at it: then it is another now."""
+        if len(value) <= _SHORT and learned == self._learned:
+            if len(cache) >= _CACHED:
+                cache.clear()
+            cache[key] = new
+
+    def _forget(self) -> None:
+        """Forget what texts become: something was learned."""
+        self._learned += 1
+        self._closed_texts.clear()
+        self._keys.clear()
+        self._others.clear()
 
     def _renamed(self, value: str) -> str:
         value = self.known.masked(value)

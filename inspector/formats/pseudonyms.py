@@ -22,7 +22,7 @@ from inspector.privacy.vocabulary import WORDS
 from inspector.protocol import documents, endpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 type NameKind = Literal["agent", "master", "host"]
 type Labels = dict[str, Labels]
@@ -66,19 +66,25 @@ _PAIRS = regex.compile(r"(?:^|[^0-9A-Fa-f:])(?P<it>[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]
 """MAC addresses and fingerprints."""
 _SSH = regex.compile(r"(?:^|[^A-Za-z0-9+/])(?P<it>(AAAA[A-Za-z0-9+/]{16})[A-Za-z0-9+/]{12,}={0,3})|"
                      r"(SHA256:)[A-Za-z0-9+/]{43}|(SSHFP \d \d )[0-9A-Fa-f]{40,64}")  # fmt: skip
+_LABELS = str.maketrans({sign: " " for sign in map(chr, range(128)) if not (sign.isalnum() or sign in "_-")})
+_RUNS = {sign: " " for sign in _LABELS if sign != ord(".")}
+_PARTS = _LABELS | {ord("_"): " "}
+"""Leave the labels of tokens, whole tokens with the points around them, and the labels of parts between underscores."""
 _MOST = 128
 """Labels of the longest host name."""
 _END = "."
 """The key that marks the end of a name in a tree of labels; not a label."""
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF:.")
 _NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15", "240.0.0.0/4")
 
 
 class Pseudonyms:
     """The names that were learned, and their pseudonyms."""
 
-    def __init__(self, salt: bytes) -> None:
-        """Start without names. ``salt`` is secret, so that a pseudonym cannot be found by trying names."""
-        self._salt = salt
+    def __init__(self, salt: bytes, learned: Callable[[], None] = lambda: None) -> None:
+        """Start without names. ``salt`` is secret, so that a pseudonym cannot be found by trying names. ``learned`` is
+        called with each new name: a text may have another result now."""
+        self._salt, self._learned = salt, learned
         self._names: dict[str, str] = {}
         """The pseudonym of a name, a serial number or a digest, by the original in lower case."""
         self._phrases: dict[str, str] = {}
@@ -118,6 +124,7 @@ class Pseudonyms:
             self._name(short, new.partition(".")[0])
 
     def _name(self, name: str, new: str) -> None:
+        self._learned()
         self._names[name] = new
         self._given.add(new)
         _plant(self._tree, name)
@@ -129,6 +136,7 @@ class Pseudonyms:
                 self._name(label, f"site{next(self._numbers['site'])}")
 
     def _domain(self, domain: str) -> None:
+        self._learned()
         if domain and ("." in domain or domain in _ALONE):
             _plant(self._domains, domain)
         # Other hosts of the site are in the domains above; top-level domains are public.
@@ -140,6 +148,7 @@ class Pseudonyms:
 
     def authority(self, name: str) -> None:
         """Learn a CA's common name."""
+        self._learned()
         self._words.update(name.lower().split())
         if name and not _PUPPETS_CA.fullmatch(name) and name.lower() not in self._names:
             self._phrase(name, "Authority ")
@@ -151,11 +160,13 @@ class Pseudonyms:
 
     def _phrase(self, name: str, kind: str) -> None:
         if name not in self._phrases:
+            self._learned()
             self._phrases[name] = f"{kind}{next(self._numbers[kind])}"
             self._words.update(name.lower().split())
 
     def digest(self, old: str, new: str) -> None:
         """Set the pseudonym of a digest, both in hexadecimal. A learned name takes precedence."""
+        self._learned()
         self._digests[old.lower()] = new.lower()
 
     def facts(self, values: dict[str, Any]) -> None:
@@ -181,6 +192,7 @@ class Pseudonyms:
             if value.lower() not in self._names:
                 self._name(value.lower(), new)
         else:
+            self._learned()
             self._phrases.setdefault(value, new)
 
     # -- recognizing --------------------------------------------------------------------------------------
@@ -204,14 +216,26 @@ class Pseudonyms:
         """Return a text with pseudonyms instead of names."""
         for phrase in sorted(filter(value.__contains__, self._phrases), key=len, reverse=True):
             value = value.replace(phrase, self._phrases[phrase])
-        if any(sign in value for sign in ("AAAA", "SHA256:", "SSHFP")):
+        if "AAAA" in value or "SHA256:" in value or "SSHFP" in value:
             value = _SSH.sub(self._ssh, value)
-        if ":" in value:
+        if (colons := value.count(":")) >= 5:
             value = _PAIRS.sub(self._pairs, value)
+        if colons >= 2:
             value = _IPV6.sub(self._ip, value)
-        if "." in value:
+        if value.count(".") >= 3:
             value = _IPV4.sub(self._ip, value)
-        return _TOKEN.sub(self._token, value)
+        return self._tokens(value) if self._possible(value) else value
+
+    def _possible(self, value: str) -> bool:
+        """Whether ``_token`` may replace something in a text; False is certain. It replaces what begins with a label
+        of a name, or is a digest; most texts have neither."""
+        if not value.isascii() or value.count(".") >= _MOST:
+            return True
+        lowered = value.lower()
+        labels = lowered.translate(_LABELS).split()
+        if "_" in lowered:
+            labels += lowered.translate(_PARTS).split()
+        return not all(known.keys().isdisjoint(labels) for known in (self._tree, self._domains, self._digests))
 
     def address(self, value: str) -> str:
         """Return the pseudonym of an address; loopback, unspecified and broadcast addresses stay."""
@@ -233,15 +257,29 @@ class Pseudonyms:
     def _ip(self, found: regex.Match[str]) -> str:
         return self.address(found[0])
 
-    def _token(self, found: regex.Match[str]) -> str:
-        token = found[0]
+    def _tokens(self, value: str) -> str:
+        """Return a text with pseudonyms instead of the names in it, each between signs that no name has."""
+        if not value.isascii():
+            return _TOKEN.sub(lambda found: self._token(found[0]), value)
+        parts, at = [], 0
+        for run in value.translate(_RUNS).split(" "):
+            end = at + len(run)
+            if not run or run[0] == "." or run[-1] == "." or ".." in run:
+                parts.append(_TOKEN.sub(lambda found: self._token(found[0]), run) if run else run)
+            else:
+                parts.append(self._token(run))
+            parts.append(value[end : end + 1])
+            at = end + 1
+        return "".join(parts)
+
+    def _token(self, token: str) -> str:
         if known := self._names.get(token.lower()):
             return _cased(known, token)
         if known := self._digests.get(token.lower()):
             return known
         labels = token.split(".")
         new = token if len(labels) == 1 else ".".join(self._labels(labels))
-        return _PART.sub(self._token, token) if new == token and "_" in token else new
+        return _PART.sub(lambda found: self._token(found[0]), token) if new == token and "_" in token else new
 
     def _labels(self, labels: list[str]) -> Iterator[str]:
         """Return the pseudonym of a name that may be part of another: of a file's name, of a mail address."""
@@ -322,6 +360,8 @@ def _cased(new: str, like: str) -> str:
 
 
 def _is_address(name: str) -> bool:
+    if name.count(".") != 3 and (":" not in name or not _HEXADECIMAL.issuperset(name.partition("%")[0])):
+        return False
     try:
         ipaddress.ip_address(name)
     except ValueError:

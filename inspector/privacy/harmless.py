@@ -30,11 +30,10 @@ _LETTERS = 7
 _SMALL = 65_535
 """The largest number that is harmless: a port, a year, a line, a mode."""
 _PORTS = frozenset({"80", "443", "8080", "8081", "8140", "8141", "8142", "8143", "8170"})
-_CACHED, _SHORT = 50_000, 200
-"""Texts whose result is remembered, and their maximum length."""
 _WORD_LENGTH = 20
 
-_TOKEN = regex.compile(r"""[^\s()\[\]{}<>"'`,;…]+""")
+_AROUND_TOKENS = str.maketrans(dict.fromkeys("\t\n\f\r()[]{}<>\"'`,;…", " "))
+"""What stands between tokens, besides spaces."""
 _ROW = regex.compile(r"\b\d{3,}(?:[ \t]\d{3,}){2,}\b")
 """Numbers in a row are one large number."""
 _QUOTED = regex.compile(r"""(?:^|[\s(\[{=:,>])(?P<it>'[^'\n]*'|"[^"\n]*"|`[^`\n]*`)""")
@@ -71,9 +70,9 @@ _PIECES = regex.compile(
 _DIGEST = regex.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
 _UUID = regex.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PAIRS = regex.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63}")
-_STEPS = regex.compile(r"::|[/=&|+?#\\]")
+_STEPS = str.maketrans(dict.fromkeys("/=&|+?#\\", "\n"))
 """Separators of parts that are judged one by one: of paths, URLs, class names and assignments."""
-_JOINTS = regex.compile(r"[-_.:@~]")
+_JOINTS = str.maketrans(dict.fromkeys("-_.:@~", "\n"))
 """Separators within a part that is judged as a whole."""
 _HUMPS = regex.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _CAMEL = regex.compile(r"(?:[A-Z]+[a-z]*){2,6}|[a-z]+(?:[A-Z][a-z]+){1,5}")
@@ -87,24 +86,26 @@ _IDENTIFIER = regex.compile(r"[A-Z]?[a-z_]+\d{0,2}[a-z_]*(?:::[A-Z]?[a-z_]+\d{0,
 class Harmless:
     """Lets pass what is known to be harmless, and withholds the rest."""
 
-    def __init__(self, salt: bytes, name: Callable[[str], bool] = lambda _: False) -> None:
-        """``name`` returns whether a word is a name or an address that may leave."""
+    def __init__(
+        self, salt: bytes, name: Callable[[str], bool] = lambda _: False, learned: Callable[[], None] = lambda: None
+    ) -> None:
+        """``name`` returns whether a word is a name or an address that may leave. ``learned`` is called with
+        whatever is admitted: a text may have another result now."""
         self._salt = salt
-        self._name = name
+        self._name, self._learned = name, learned
         self._words: set[str] = set()
         self._digests: dict[str, str] = {}
-        self._cache: dict[tuple[str, bool], str] = {}
 
     def identifier(self, name: object) -> None:
         """Admit an identifier of the site's code: a class, a type, an environment, a parameter."""
         if isinstance(name, str) and len(name) <= 100 and _IDENTIFIER.fullmatch(name):
-            self._cache.clear()
+            self._learned()
             for part in name.lower().split("::"):
                 self._words |= {part, *part.split("_")}
 
     def digest(self, old: str, new: str) -> None:
         """Set what takes the place of a digest, both in hexadecimal: the digest of what leaves instead."""
-        self._cache.clear()
+        self._learned()
         old, new = old.lower(), new.lower()
         self._digests |= {old: new, new: new, old[:_CUT]: new[:_CUT], new[:_CUT]: new[:_CUT]}
 
@@ -113,37 +114,32 @@ class Harmless:
     def text(self, value: str, *, prose: bool = False) -> str:
         """Return a text with stand-ins for what is not harmless. In ``prose``, a message that is to be read, any plain
         word outside quotes is harmless."""
-        found = self._cache.get((value, prose))
-        if found is None:
-            found = self._text(value, prose=prose)
-            if len(value) <= _SHORT:
-                if len(self._cache) >= _CACHED:
-                    self._cache.clear()
-                self._cache[value, prose] = found
-        return found
-
-    def _text(self, value: str, *, prose: bool) -> str:
-        value = _ROW.sub(lambda found: self.stand_in(found[0]), value)
+        if value.count(" ") + value.count("\t") >= 2:
+            value = _ROW.sub(lambda found: self.stand_in(found[0]), value)
         parts: list[str] = []
         at = 0
         begin = -1  # of tokens in a row that are withheld
         end = 0
-        quotes = collections.deque(found.span() for found in _QUOTED.finditer(value) if prose)
-        for token in _TOKEN.finditer(value):
-            start = token.start()
+        quotes = collections.deque(found.span() for found in (_QUOTED.finditer(value) if prose else ()))
+        after = 0
+        for token in value.translate(_AROUND_TOKENS).split(" "):
+            start, after = after, after + len(token) + 1
+            if not token:
+                continue
             while quotes and quotes[0][1] <= start:
                 quotes.popleft()
-            new = self._token(token[0], prose=prose and not (quotes and quotes[0][0] <= start))
-            if new is None and _ASSIGNS.match(value[token.end() : token.end() + 4]) and names.named(token[0]):
-                new = token[0]
+            new = self._token(token, prose=prose and not (quotes and quotes[0][0] <= start))
+            stop = start + len(token)
+            if new is None and _ASSIGNS.match(value[stop : stop + 4]) and names.named(token):
+                new = token
             if begin >= 0 and (new is not None or value[end:start].strip(" ")):
                 parts += [value[at:begin], self.stand_in(value[begin:end])]
                 at, begin = end, -1
             if new is None:
-                begin, end = start if begin < 0 else begin, token.end()
-            elif new != token[0]:
+                begin, end = start if begin < 0 else begin, stop
+            elif new != token:
                 parts += [value[at:start], new]
-                at = token.end()
+                at = stop
         if begin >= 0:
             parts += [value[at:begin], self.stand_in(value[begin:end])]
             at = end
@@ -204,10 +200,12 @@ class Harmless:
 
     def _whole(self, part: str, *, prose: bool) -> bool:
         """Whether a part of a token is harmless."""
-        if not part or self._word(part) or self._name(part) or _MASKS.fullmatch(part):
+        if not part or self._word(part) or self._name(part):
             return True
         if _FIXED.fullmatch(part):
             return not part.isdecimal() or int(part) <= _SMALL
+        if (MASK in part or STAND_IN in part) and _MASKS.fullmatch(part):
+            return True
         if prose and len(part) <= _WORD_LENGTH and _PROSE.fullmatch(part):
             return True
         host, colon, port = part.rpartition(":")
@@ -219,7 +217,9 @@ class Harmless:
         name, dot, ending = part.rpartition(".")
         if dot and ending in WORDS and self._name(name):  # a file of that name
             return True
-        pieces = [piece for piece in _JOINTS.split(part) if piece]
+        if "/" in part:  # it is in a piece then, and no word has one
+            return False
+        pieces = [piece for piece in part.translate(_JOINTS).split("\n") if piece]
         if len(pieces) < 2:
             return not pieces
         return any(not piece.isdecimal() for piece in pieces) and all(
@@ -238,7 +238,7 @@ class Harmless:
         lowered = word.lower()
         if lowered in WORDS or lowered in self._words:
             return True
-        if len(word) <= 60 and not word.islower() and _CAMEL.fullmatch(word):
+        if len(word) <= 60 and word.isalpha() and not word.islower() and _CAMEL.fullmatch(word):
             return all(hump.lower() in WORDS for hump in _HUMPS.findall(word))
         return False
 
@@ -289,9 +289,11 @@ def _plain_key(name: str) -> bool:
 
 
 def _split(core: str) -> list[tuple[str, str]]:
-    """Return the parts of a token, each with the separator after it."""
+    """Return the parts of a token, each with the separator after it: ``::``, or one of the others."""
+    marked = core.replace("::", "\n\n").translate(_STEPS)
     parts, at = [], 0
-    for found in _STEPS.finditer(core):
-        parts.append((core[at : found.start()], found[0]))
-        at = found.end()
+    while (begin := marked.find("\n", at)) >= 0:
+        end = begin + (2 if core[begin] == ":" else 1)
+        parts.append((core[at:begin], core[begin:end]))
+        at = end
     return [*parts, (core[at:], "")]

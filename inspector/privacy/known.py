@@ -20,7 +20,7 @@ from inspector import regex
 from inspector.privacy.names import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 SHORTEST = 5
 """Characters of the shortest value that is searched: a shorter one may occur anywhere."""
@@ -46,7 +46,9 @@ _STREAMS = 32
 class KnownSecrets:
     """Values that must not leave, in any form."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), learned: Callable[[], None] = lambda: None) -> None:
+        """``learned`` is called with each new one: a text may have another result now."""
+        self._learned = learned
         self._secrets: set[str] = set()
         self._forms: dict[str, dict[int, set[str]]] = {}
         """By their first characters and their length."""
@@ -57,6 +59,7 @@ class KnownSecrets:
         """Learn a secret."""
         if len(secret) < SHORTEST or secret in self._secrets:
             return
+        self._learned()
         self._secrets.add(secret)
         lines = [line.strip() for line in secret.splitlines()]
         for text in (secret, *(line for line in lines if len(line) >= _LINE)):

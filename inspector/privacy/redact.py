@@ -436,6 +436,8 @@ def _credential(value: str) -> str:
 
 
 def _replaced(value: str, known: Collection[str]) -> str:
+    if not known:
+        return value
     for secret in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one secret may be part of another
         value = value.replace(secret, MASK)
     return value
@@ -459,7 +461,7 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
                 if mask is not None and isinstance(value, str):
                     # What stands in a longer secret (password=X) is one by itself, too.
                     known |= {part for part in (value, *written.values(value)) if telling(part, sure=sure)}
-                elif mask is None and isinstance(value, str) and _any(signs, value):
+                elif signs and mask is None and isinstance(value, str) and _any(signs, value):
                     mask = patterns.text(value, code=code)
                 node.new = mask if mask != value else None
             continue

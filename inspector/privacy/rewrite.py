@@ -171,80 +171,81 @@ def _packing(body: bytes, wbits: int) -> bytes:
 
 # -- JSON -------------------------------------------------------------------------------------------------
 
-_SPACE = frozenset(" \t\n\r,:")
-_ENDS = frozenset(' \t\n\r,:[]{}"')
+_BETWEEN = frozenset(" \t\n\r,:[]{}")
+_ENDS = _BETWEEN | {'"'}
 """Characters that end a number or a constant."""
+
+
+class _Digits(str):
+    """A number of more digits than Python reads."""
+
+    __slots__ = ()
 
 
 def _json(body: bytes, media: str) -> Tree:
     bodies.structure(body, media, msgspec.Raw)  # raises if the body is not valid or too large
     source, encoding = _decoded(body)
     try:
-        top = _grown(_JSON.decode(source))
-    except ValueError as error:
-        raise Unreadable(str(error)) from error
-
-    def write() -> bytes:
-        # Few bodies are written again: only for those it matters where their leaves are.
-        tokens = (token for token in _tokens(source) if token[2] not in "[]{}")
-        for leaf, (begin, end, _) in zip(_in_order(top), tokens, strict=True):
-            leaf.begin, leaf.end = begin, end
-        return _spliced(source, top, _quoted).encode(encoding)
-
-    return Tree(top, write)
+        top = _wrapped(_DECODER.decode(source))
+    except ValueError:
+        top = _wrapped(_LARGE.decode(source))
+    return Tree(top, lambda: _json_again(source, top).encode(encoding))
 
 
-def _grown(value: Any) -> ValueNode:
-    """Return what the decoder made as a tree: it has made the mappings already."""
+def _wrapped(value: Any) -> ValueNode:
+    """Return a value as a node; mappings are already."""
     if isinstance(value, Fields):
         return value
-    return [_grown(item) for item in value] if isinstance(value, list) else Leaf(value)
+    return [_wrapped(item) for item in value] if isinstance(value, list) else Leaf(value)
 
 
-def _in_order(node: ValueNode) -> Iterator[Leaf]:
-    """Yield the leaves as they stand in the text."""
-    waiting = [node]
-    while waiting:
-        match waiting.pop():
-            case Leaf() as leaf:
-                yield leaf
-            case Fields(pairs):
-                waiting += (part for key, value in reversed(pairs) for part in (value, key))
-            case items:
-                waiting += reversed(items)
+def _fields(pairs: list[tuple[str, Any]]) -> Fields:
+    return Fields([(Leaf(key), _wrapped(value)) for key, value in pairs])
 
 
-def _tokens(source: str) -> Iterator[tuple[int, int, str]]:
-    """Yield each bracket, string, number and constant of valid JSON: where it begins and ends, and its first character.
-    Not with a pattern: there are millions of them in a large catalog."""
-    at = 0
-    while at < len(source):
-        character = source[at]
-        if character in _SPACE:
-            at += 1
-            continue
-        begin = at
-        at += 1
-        if character == '"':
-            _, at = scanstring(source, at, False)  # noqa: FBT003 - the library's own interface
-        elif character not in "[]{}":
+def _digits(number: str) -> int | _Digits:
+    try:
+        return int(number)
+    except ValueError:
+        return _Digits(number)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_fields, strict=False)
+_LARGE = json.JSONDecoder(object_pairs_hook=_fields, strict=False, parse_int=_digits)
+
+
+def _json_again(source: str, top: ValueNode) -> str:
+    """Return JSON with the replacements. The leaves are found by going through both in the same order."""
+    found = list(_in_order(top))
+    others = any(leaf.new is not None and type(leaf.value) is not str for leaf in found)
+    parts, done, begin, at = [], 0, 0, 0
+    for leaf in found:
+        if type(leaf.value) is str:
+            begin = source.index('"', at)
+            at = scanstring(source, begin + 1, False)[1]  # noqa: FBT003 - the library's own interface
+        elif others:
+            while source[at] in _BETWEEN:
+                at += 1
+            begin = at
             while at < len(source) and source[at] not in _ENDS:
                 at += 1
-        yield begin, at, character
+        if leaf.new is not None:
+            parts += [source[done:begin], json.dumps(leaf.new)]
+            done = at
+    return "".join([*parts, source[done:]])
 
 
-def _whole_number(token: str) -> int | str:
-    try:
-        return int(token)
-    except ValueError:  # it has too many digits
-        return token
-
-
-_JSON = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: Fields([(Leaf(key), _grown(value)) for key, value in pairs]),
-    parse_int=_whole_number,
-    strict=False,
-)
+def _in_order(top: ValueNode) -> Iterator[Leaf]:
+    """Yield every leaf, in the order of the text."""
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Leaf):
+            yield node
+        elif isinstance(node, Fields):
+            waiting += [leaf for key, value in reversed(node.pairs) for leaf in (value, key)]
+        else:
+            waiting += reversed(node)
 
 
 def _spliced(
@@ -266,10 +267,6 @@ def _spliced(
 
 def _unchanged(text: str) -> str:
     return text
-
-
-def _quoted(_leaf: Leaf, new: str | float) -> str:
-    return json.dumps(new)
 
 
 # -- YAML -------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "steady_state": (),
     "capture": (),
     "analysis": (),
+    "leaving": (),
     "fleet": (),
     "compare": (),
     "rehearsal": (),

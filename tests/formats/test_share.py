@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import exporting, share
+from inspector.formats import exporting, pseudonyms, share
 from inspector.formats.learning import Learner
 from inspector.formats.outgoing import ALL, Content, Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
@@ -406,6 +406,31 @@ def test_hosts_elsewhere_at_the_same_site() -> None:
     }.items():  # fmt: skip
         assert names.text(before) == after
     names.host("a." * 40_000 + "b", "agent")
+
+
+def test_a_name_is_found_between_whatever_stands_around_it() -> None:
+    names = Pseudonyms(b"salt")
+    for name in ("zeus.corp.com", "my_host.corp.com", "lone", "a" * 63 + ".corp.com"):
+        names.host(name, "agent")
+    names.digest("d41d8cd98f00b204e9800998ecf8427e", "0" * 32)
+    for word in ("zeus", "ZEUS.corp.com", "my_host", "lone", "x.corp.com", "d41d8cd98f00b204e9800998ecf8427e"):
+        for text in (
+            "{}",
+            "..{}..",
+            "a_{}_b",
+            "{}.pem",
+            "-{}-",
+            "a.{}",
+            "a..{}",
+            "\u212a{}\u212a",
+            "é {}",
+            "{}\0",
+            "/x/{}/y",
+        ):
+            value = text.format(word)
+            names.text(value)  # hosts are learned by looking
+            assert names.text(value) == pseudonyms._TOKEN.sub(lambda found: names._token(found[0]), value)
+    assert names.text("zeus.corp.com.pem ..LONE..") == "agent1.example.pem ..AGENT3.."
 
 
 # -- the command ------------------------------------------------------------------------------------------------

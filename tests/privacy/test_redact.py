@@ -617,3 +617,29 @@ def test_a_plugin_that_stays_says_nothing_of_the_same_text_elsewhere() -> None:
     assert isinstance(new, Exchange)
     assert new.response is not None
     assert WORD.encode() not in new.response.body
+
+
+@pytest.mark.parametrize("around", [
+    b'{ "a" : [1.0, -0, 1E400, "\\u0041\\/\\"", {}], "a":"\\\\", "password":%s, "b":null}',
+    b'[%s,\n' + b"9" * 5000 + b"]",
+    b'[null, 1.50, true, {"__ptype":"Sensitive","__pvalue": %s }, 12345]', b' {"caf\xc3\xa9":{"token" :%s}} ',
+])  # fmt: skip
+def test_every_other_byte_of_json_stays(around: bytes) -> None:
+    secret = b'"hunter2-horse"' if b"Sensitive" not in around else b"-12345.5e3"
+    if around.startswith(b"["):
+        around = around.replace(b"[%s", b'[{"password": %s}')
+    for _ in range(2):  # the second time it may be remembered
+        masked = redacted(exchange(around.replace(b"%s", secret)))
+        assert isinstance(masked, Exchange)
+        assert masked.response is not None
+        assert masked.response.body == around.replace(b"%s", b'"MASKED"')
+
+
+def test_a_body_without_a_secret_is_remembered_only_for_what_it_is() -> None:
+    body = b'{"password_note":"token hunter2-horse"}'
+    for media, shown in ((JSON, True), ("text/plain", False)):
+        for _ in range(2):
+            masked = redacted(exchange(b'"password=hunter2-horse"' if media == JSON else body, media))
+            assert isinstance(masked, Exchange)
+            assert masked.response is not None
+            assert b"hunter2" not in masked.response.body or not shown
