@@ -144,9 +144,14 @@ class Analyzer:
                 self.forget(run)
 
     def read(self, record: Record) -> Step:
-        """Return the step of a record that is matched and decoded, but is in no run; no rule is applied to it."""
+        """Return the step of a record that is matched and decoded, but is in no run; no rule is applied to it. Within
+        the time limit of whoever calls, which begins again after what takes too long to decode."""
         step = Step(record)
-        self._read(step)
+        try:
+            self._read(step)
+        except limits.TooLong as error:
+            self._leave_out(step, str(error))
+            limits.begin(limits.SECONDS)
         return step
 
     def leave_out(self, record: Record, reason: str) -> Step:
