@@ -5,7 +5,7 @@ Documents are frozen, so runs may share one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.protocol import decode
 from inspector.protocol.kinds import METADATA, Kind
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from inspector.protocol.documents import Document
     from inspector.protocol.endpoints import Endpoint
 
-    type _Given = tuple[Decoder, str, int, str | None, str | None, bytes]
-
 SHARED = frozenset({*METADATA, Kind.ENVIRONMENT_CHECK, Kind.CA_BUNDLE, Kind.CRL})
 """The kinds of requests with the same answer for many agents."""
 LARGEST = 2**20
@@ -26,12 +24,22 @@ KEPT = 2**23
 """Bytes of bodies that are kept, at most."""
 
 
+class _Given(NamedTuple):
+    """Everything that decides what an answer means."""
+
+    decoder: Decoder
+    method: str
+    status: int
+    media: str | None
+    encoding: str | None
+    body: bytes
+
+
 class DecodedAnswers:
     """Decodes answers, each body of many agents once."""
 
     def __init__(self) -> None:
         self._known: dict[_Given, Document] = {}
-        """By everything that decides what an answer means; at last its body."""
         self._size = 0
 
     def of(self, endpoint: Endpoint, request: Request, response: Response) -> Document:
@@ -39,8 +47,10 @@ class DecodedAnswers:
         body = response.body
         if endpoint.kind not in SHARED or not 0 < len(body) <= LARGEST or response.lost:
             return decode.answer(endpoint.response, request, response)
-        media, encoding = response.header("content-type"), response.header("content-encoding")
-        key = endpoint.response, request.method, response.status, media, encoding, body
+        key = _Given(
+            endpoint.response, request.method, response.status, response.header("content-type"),
+            response.header("content-encoding"), body,
+        )  # fmt: skip
         found = self._known.pop(key, None)
         if found is not None:
             self._known[key] = found
@@ -50,5 +60,5 @@ class DecodedAnswers:
         while self._size > KEPT:
             oldest = next(iter(self._known))
             del self._known[oldest]
-            self._size -= len(oldest[-1])
+            self._size -= len(oldest.body)
         return found

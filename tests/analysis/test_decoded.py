@@ -43,7 +43,7 @@ def test_answers_are_decoded_as_alone(kept: int, monkeypatch: pytest.MonkeyPatch
     for _ in range(2):
         for endpoint, request, response in answers():
             assert memory.of(endpoint, request, response) == decode.answer(endpoint.response, request, response)
-            assert memory._size == sum(len(key[-1]) for key in memory._known)
+            assert memory._size == sum(len(key.body) for key in memory._known)
             assert memory._size <= kept
 
 
