@@ -374,9 +374,7 @@ class Outgoing:
         return f"{path}{mark}{query}"
 
     def _headers(self, headers: Headers, longer: int) -> Headers:
-        return tuple(
-            self._pair(name, rewrite.promised(name, value, longer) if longer else value) for name, value in headers
-        )
+        return tuple(self._pair(name, rewrite.promised(name, value, longer)) for name, value in headers)
 
     def _pair(self, name: str, value: str) -> tuple[str, str]:
         return self._once((name, value), lambda: (self._text(name), self._header(name, value)))

@@ -409,11 +409,10 @@ def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
 
 
 def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
-    made = []
-    for name, value in message.headers:
-        new = _header(name, rewrite.promised(name, value, longer) if longer else value)
-        made.append((name, _replaced(new, known) if known else new))
-    return tuple(made)
+    return tuple(
+        (name, _replaced(_header(name, rewrite.promised(name, value, longer)), known))
+        for name, value in message.headers
+    )
 
 
 @remembered(20_000)

@@ -159,9 +159,9 @@ def encoded(message: Message, body: bytes) -> bytes:
 
 def promised(name: str, value: str, longer: int) -> str:
     """Return a header's value; Content-Length grows with the body, so that missing bytes are still missing."""
-    if name.strip().lower() != "content-length" or not (value.isascii() and value.isdecimal() and len(value) < _DIGITS):
+    if not longer or name.strip().lower() != "content-length":
         return value
-    return str(max(0, int(value) + longer)) if longer else value
+    return str(max(0, int(value) + longer)) if value.isascii() and value.isdecimal() and len(value) < _DIGITS else value
 
 
 def _packing(body: bytes, wbits: int) -> bytes:
