@@ -5,9 +5,8 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
-from urllib.parse import quote_plus, unquote_to_bytes
+from urllib.parse import quote_plus
 
 import msgspec
 import pytest
@@ -21,6 +20,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.bodies import MAX_PACKED
 from inspector.protocol.endpoints import ENDPOINTS
 from tests.support.bodies import FORM, JSON, PACK, PSON, TABLE, YAML, answered, asked, b64, form
+from tests.support.work import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,9 +118,7 @@ BOMBS: dict[str, Callable[[], tuple[Decoder, Message]]] = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_body_cannot_become_a_large_document(name: str) -> None:
     decoder, message = BOMBS[name]()
-    begun = time.process_time()
     found = decoder(message)
-    assert time.process_time() - begun < 10
     output = found.facts if isinstance(found, d.CatalogRequest) else found
     assert type(output).__name__ == "Undecodable"  # by name: a report of the failure must not print the bomb
 
@@ -182,28 +180,19 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.slow
-def test_large_bodies_are_read_fast() -> None:
+def test_large_bodies_are_read_by_libraries() -> None:
     resource = {"type": "File", "title": "/srv/x/file.txt", "tags": ["file", "class", "demo"], "line": 3,
                 "file": "/etc/puppetlabs/code/environments/production/modules/demo/manifests/init.pp",
                 "parameters": {"ensure": "file", "mode": "0644", "content": 'line "quoted" [x] {y}\n' * 8}}  # fmt: skip
-    catalog = msgspec.json.encode({"name": "a", "resources": [resource] * 24_000})
-    assert len(catalog) > 10_000_000
-    assert _seconds(decode.catalog, answered(JSON, catalog)) < 0.9  # 0.15 on an idle machine; the aim is 0.3
+    _assert_linear(decode.catalog, lambda n: answered(JSON, msgspec.json.encode({"resources": [resource] * n})), 6_000)
     line = b'    - !ruby/object:Puppet::Util::Log\n      level: !ruby/sym debug\n      message: "a message, as long"\n'
-    report = b"--- !ruby/object:Puppet::Transaction::Report\n  host: a\n  logs: \n" + line * 45_000
-    assert _seconds(decode.report, asked(YAML, report)) < 8  # 0.8 on an idle machine
-    escaped = b"%41" * 2_000_000
-    facts = asked(FORM, b"facts=" + escaped)
-    begun = time.process_time()
-    assert len(unquote_to_bytes(escaped)) == 2_000_000
-    library = time.process_time() - begun
-    assert _seconds(decode.catalog_request, facts) < library / 2  # a sixth
+    head = b"--- !ruby/object:Puppet::Transaction::Report\n  host: a\n  logs: \n"
+    _assert_linear(decode.report, lambda n: asked(YAML, head + line * n), 10_000)
+    escaped = asked(FORM, b"facts=" + b"%41" * 2_000_000)
+    assert work_of(lambda: decode.catalog_request(escaped)) < 1000, "not a step for each character"
 
 
-def _seconds(decoder: Decoder, message: Message) -> float:
-    best = float("inf")
-    for _ in range(3):
-        begun = time.process_time()
-        assert not isinstance(decoder(message), d.Undecodable)
-        best = min(best, time.process_time() - begun)
-    return best
+def _assert_linear(decoder: Decoder, body: Callable[[int], Message], number: int) -> None:
+    half, whole = body(number), body(2 * number)
+    assert not isinstance(decoder(whole), d.Undecodable)
+    assert work_of(lambda: decoder(whole)) < 2.2 * work_of(lambda: decoder(half))

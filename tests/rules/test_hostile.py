@@ -11,9 +11,8 @@ import dataclasses
 import datetime
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from time import process_time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -43,6 +42,7 @@ from inspector.text import as_json, clock, utc
 from tests.support.briefs import documents
 from tests.support.hostile import harmless
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
+from tests.support.work import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -601,24 +601,29 @@ def test_a_chain_is_judged_at_any_time() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parts", "most"),
+    ("parts", "number"),
     [
-        ((plugins(), catalog(), *(part for n in range(3000) for part in (metadata(f"modules/m/{n}"),
-                                                                         content(f"modules/m/{n}"))), report()), 3),
-        ((ca(), crl(), *[csr(status=400, text="already has a requested certificate"), not_issued()] * 500), 8),
-        ((plugins(), catalog(), report(result="failed", resource_statuses={
-            f"File[/{n}]": {"failed": True, "changed": True} for n in range(50_000)})), 3),
-        ((plugins(), catalog(resources=[{"type": "File", "title": f"/{n}", "parameters": {
-            "source": f"puppet:///modules/m/{n}"}} for n in range(20_000)]), report()), 3),
-        ((ca(), crl(revoked=range(1, 30_000)), csr(), issued(), catalog(), report()), 3),
+        (lambda most: (plugins(), catalog(), *(part for n in range(most) for part in (
+            metadata(f"modules/m/{n}"), content(f"modules/m/{n}"))), report()), 1500),
+        (lambda most: (ca(), crl(), *[csr(status=400, text="already has a requested certificate"),
+                                      not_issued()] * most), 250),
+        (lambda most: (plugins(), catalog(), report(result="failed", resource_statuses={
+            f"File[/{n}]": {"failed": True, "changed": True} for n in range(most)})), 25_000),
+        (lambda most: (plugins(), catalog(resources=[{"type": "File", "title": f"/{n}", "parameters": {
+            "source": f"puppet:///modules/m/{n}"}} for n in range(most)]), report()), 10_000),
+        (lambda most: (ca(), crl(revoked=range(1, most)), csr(), issued(), catalog(), report()), 15_000),
     ],
     ids=["files", "polls", "report", "catalog", "crl"],
 )  # fmt: skip
-def test_much_traffic_costs_no_more_than_its_share(parts: tuple[ExamplePart, ...], most: float) -> None:
-    """Processor seconds, several times what it takes: what is not linear takes hundreds of times as long."""
-    records = talk(*parts)
-    analyzer, began = Analyzer(), process_time()
+def test_much_traffic_costs_no_more_than_its_share(
+    parts: Callable[[int], tuple[ExamplePart, ...]], number: int
+) -> None:
+    half, whole = (work_of(partial(_analyzed, talk(*parts(most)))) for most in (number, 2 * number))
+    assert whole < 2.2 * half
+
+
+def _analyzed(records: list[Record]) -> None:
+    analyzer = Analyzer()
     for record in records:
         assert analyzer.feed(record).trouble == []
     analyzer.finish()
-    assert process_time() - began < most
