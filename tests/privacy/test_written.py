@@ -13,6 +13,7 @@ from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.privacy import patterns, redact, written
 from inspector.privacy.names import MASK
+from inspector.proxy import recorder
 from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import bucket, catalog, content, talk
 from tests.support.conversations import runs_of
@@ -69,8 +70,12 @@ def test_each_form_in_each_place_of_a_record(place: str, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("redact", ["write", "closed"])
-def test_no_form_is_in_the_bytes_of_a_capture(redact: Literal["write", "closed"], tmp_path: Path) -> None:
+def test_no_form_is_in_the_bytes_of_a_capture(
+    redact: Literal["write", "closed"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a proxy writes it, with `puppet_redact`."""
+    # All is put at once and then ended: on a slow machine more would wait than the end has time for.
+    monkeypatch.setattr(recorder, "MASKING", 300.0)
     source, places, cores = seeded("file"), itertools.cycle(RECORDED), []
     recording = Recorder(tmp_path / "c.sqlite", lambda _: None, analyzes=False, redact=redact)
     recording.start()
