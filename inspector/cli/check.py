@@ -18,7 +18,7 @@ from inspector.cli.output import (
     print_verdicts,
 )
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, whole_message
+from inspector.cli.reading import Unreadable, show_newest, whole_message
 from inspector.errors import InspectorError
 from inspector.formats import baseline
 from inspector.model import Severity
@@ -65,6 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
             "Name one capture, without --baseline; `puppet-inspector captures merge` makes one of several.",
         )
     unreadable = Unreadable(captures)
+    show_newest(captures)
     with shown() as watch:
         read = reading.read_together(captures, watch, unreadable.report)
     judgement = reading.judged(read, time.time())

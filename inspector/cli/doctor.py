@@ -14,7 +14,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_full, add_rules
 from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, whole_message
+from inspector.cli.reading import Unreadable, show_newest, whole_message
 from inspector.doctor import findings, fix_script, migration_text, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -75,6 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
     captures = _captures(arguments)
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     unreadable = Unreadable(captures)
+    show_newest(captures)
     with shown() as watch:
         found = (
             report.of_captures(captures, time.time(), watch, unreadable.report) if captures else report.CaptureReport()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from inspector.capture import merge, paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import REPLAY_OF
-from inspector.summaries import whole_messages
+from inspector.summaries import newest, whole_messages, wording
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
@@ -25,6 +27,18 @@ if TYPE_CHECKING:
 
 REASON = 400
 """Characters of a line about a capture that cannot be read: it may quote the capture."""
+
+
+def show_newest(captures: Sequence[Path]) -> None:
+    """Show on the terminal (standard error) what the newest records of a large capture show by themselves, if the
+    whole takes longer to read than a user wants to wait."""
+    if len(captures) != 1 or not sys.stderr.isatty():
+        return
+    with contextlib.suppress(CaptureError):  # reported by whoever reads all of it
+        found = newest.of_large(captures[0], time.time())
+        width = shutil.get_terminal_size().columns
+        for line in found.lines if found else ():
+            print(*wording.flowing(line, width), sep="\n", file=sys.stderr)
 
 
 class Unreadable:

@@ -13,7 +13,7 @@ from inspector.cli.arguments import add_captures, add_filter, add_full, add_mast
 from inspector.cli.master_logs import print_times, times_of
 from inspector.cli.output import columns, print_failed, print_json, print_line, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, whole_message
+from inspector.cli.reading import Unreadable, show_newest, whole_message
 from inspector.cli.rows import print_rows, run_row
 from inspector.doctor import agent_end
 from inspector.formats import json_output, master_logs
@@ -82,6 +82,8 @@ def print_runs(
     unreadable = Unreadable(captures)
     listed = []
     splits: dict[Path, dict[int, Split]] = {}
+    if not filtered.strip():
+        show_newest(captures)
     with shown() as watch:
         for capture in captures:
             with unreadable.reported():

@@ -30,7 +30,7 @@ _SINGLE = {
     Kind.RENEWAL: "puppet ssl renew_cert",
 }
 """Commands that make one kind of request."""
-_PLUGIN_FACTS = "plugin_list:pluginfacts"
+PLUGIN_FACTS = "plugin_list:pluginfacts"
 """The list that only agents ask for that ask for their node first; 2.7 knows neither."""
 
 
@@ -105,7 +105,7 @@ def of(run: Requests) -> Command | None:
 
 def _of_legacy(run: Requests) -> Command | None:
     kinds = run.kinds
-    if kinds <= _PLUGINS and _PLUGIN_FACTS in run.listings:
+    if kinds <= _PLUGINS and PLUGIN_FACTS in run.listings:
         return Command("puppet plugin download", certain=False)  # strict_environment_mode leaves the node out
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     if kind not in _SINGLE or run.transaction_uuid is not None:

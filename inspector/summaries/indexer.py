@@ -30,7 +30,7 @@ from inspector.capture import guard
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.progress import unwatched
-from inspector.summaries import conclusions, index, ruleset, summary
+from inspector.summaries import conclusions, index, newest, ruleset, summary
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:
@@ -48,10 +48,6 @@ BATCH = 1000
 """Records between two commits: each commit shows progress to readers."""
 INTERVAL = 0.2
 """Seconds between two polls of a capture that is being written."""
-NEWEST = 4000
-"""Records that are read first if there are many."""
-MANY = 20_000
-"""Records that take longer than a user wants to wait."""
 LEARNT = 64
 """Runs of which the dictionary is made."""
 
@@ -146,7 +142,7 @@ class _Writer:
             live, last = capture.live, capture.last
             if last < self._after:
                 raise CaptureError(f"{self._path} was replaced by another capture.", "Open it again.")
-            if last - self._after > MANY and last - self._known > MANY:
+            if last - self._after > newest.MANY and last - self._known > newest.MANY:
                 self._read_newest(capture)
             records = capture.readable(self._after, self._damaged)
             for taken, step in enumerate(self._analyzer.steps(records), 1):
@@ -245,17 +241,22 @@ class _Writer:
     # -- the newest records ---------------------------------------------------------------------------------
 
     def _read_newest(self, capture: Capture) -> None:
-        """Write the runs of the newest records, until the whole capture was read."""
-        analyzer = Analyzer()
+        """Write the runs that surely began within the newest records, until the whole capture was read."""
+        analyzer, beginnings = Analyzer(), newest.Beginnings()
         runs: dict[Run, None] = {}
+        briefs: list[Brief] = []
         with contextlib.suppress(CaptureError, sqlite3.DatabaseError):
-            for step in analyzer.steps(capture.records(max(capture.last - NEWEST, self._known))):
+            for step in analyzer.steps(capture.records(max(capture.last - newest.NEWEST, self._known))):
+                beginnings.add(step)
                 if step.run:
                     runs[step.run] = None
-                brief = summary.brief_of(step, ())
-                brief.place = -brief.place
-                self._pages.add_newest(brief)
-        shown = [run for run in runs if run.joined is None]
+                briefs.append(summary.brief_of(step, ()))
+        shown = [run for run in runs if run.joined is None and run.seqs[0] in beginnings]
+        runs = {run: None for run in runs if (run.joined or run) in shown}
+        places = {run.place for run in runs}
+        for brief in briefs:
+            brief.place = -brief.place if brief.place in places else 0
+            self._pages.add_newest(brief)
         numbered = sorted(run.number for run in shown if run.number is not None)
         number = {own: at - len(numbered) for at, own in enumerate(numbered)}
         rows: list[_RunRow] = [

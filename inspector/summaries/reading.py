@@ -153,7 +153,7 @@ def _of_index(indexed: IndexedCapture) -> CaptureRuns:
     )
 
 
-class _Reader:
+class Reader:
     """Analyzes one capture; of a run that is over only what is needed stays in memory."""
 
     def __init__(self, path: Path, ledger: Ledger) -> None:
@@ -165,7 +165,7 @@ class _Reader:
         self._keys = WireKeys()
         self._apart = Apart()
 
-    def records(self, capture: Capture) -> Iterator[tuple[_Reader, Record]]:
+    def records(self, capture: Capture) -> Iterator[tuple[Reader, Record]]:
         """Yield its records, each with this reader."""
         try:
             for record in capture.records():
@@ -205,7 +205,7 @@ def _stream(
     unreadable: Callable[[CaptureError], None] = _raise,
 ) -> list[CaptureRuns]:
     ledger = Ledger()
-    readers = [_Reader(path, ledger) for path in paths]
+    readers = [Reader(path, ledger) for path in paths]
     with contextlib.ExitStack() as stack:
         streams, total = [], 0
         for reader in readers:

@@ -265,6 +265,10 @@ def scale(folder: Path, number: int) -> Iterator[str]:
     for name in ("runs", "check", "doctor"):
         took, memory = command(name, path)
         yield f"| `{name}` without an index | {took:.0f} s | {aims.at_most(memory, 300, ' MB')} | {memory:.0f} MB |"
+    with Terminal("-m", "inspector.cli", "check", str(path)) as terminal:
+        first = terminal.wait_for("All of it is being read.")
+    aim = aims.at_most(first, 2, " s")
+    yield f"| `check` without an index, until its first answer | {first:.2f} s | {aim} | |"
     useful, _ = opened(path, WELL)
     time.sleep(1)  # the process that made the index notices that nobody reads it any more
     yield f"| first opening, until the newest runs are judged | {useful:.2f} s | {aims.at_most(useful, 2, ' s')} | |"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.summaries import index, indexer
+from inspector.model import Exchange
+from inspector.summaries import index, indexer, newest
 from inspector.summaries.indexed import IndexedCapture
 from inspector.summaries.source import Source
 from tests.support.captures import save
@@ -18,6 +20,8 @@ from tests.support.conversations import START, Agent, together
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.model import Record
+
 AGENTS = 6
 
 
@@ -25,15 +29,30 @@ AGENTS = 6
 def capture(tmp_path: Path) -> Path:
     """Six runs one after the other."""
     agents = [Agent(f"n{n}.example", f"192.0.2.{n}", time=START + 100 * n).run(f"u-{n}") for n in range(AGENTS)]
-    return save(tmp_path / "c.sqlite", *together(*agents))
+    return save(tmp_path / "c.sqlite", *connected(together(*agents)))
+
+
+def connected(records: list[Record]) -> list[Record]:
+    """Records with the moments at which their agents connected: right before the first request."""
+    first: dict[str, float] = {}
+    return [
+        dataclasses.replace(
+            record,
+            agent=dataclasses.replace(record.agent, connected=first.setdefault(record.agent.id, record.time) - 0.01),
+        )
+        if isinstance(record, Exchange)
+        else record
+        for record in records
+    ]
 
 
 @pytest.fixture
 def stages(capture: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[int, str, str]]]:
     """The runs that a reader of the index finds after each of its commits: number, name, outcome."""
-    monkeypatch.setattr(indexer, "MANY", 10)
+    monkeypatch.setattr(newest, "MANY", 10)
     length = _records(capture)
-    monkeypatch.setattr(indexer, "NEWEST", length // AGENTS * 2)
+    # Of the run before the last two its end only: where it began is not known yet, so it isn't shown.
+    monkeypatch.setattr(newest, "NEWEST", length // AGENTS * 2 + 1)
     monkeypatch.setattr(indexer, "BATCH", 5)
     found: list[list[tuple[int, str, str]]] = []
 
@@ -69,8 +88,8 @@ def test_the_newest_runs_come_first_and_are_replaced(stages: list[list[tuple[int
 
 def test_who_looks_at_one_of_the_newest_keeps_it(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     length = _records(capture)
-    monkeypatch.setattr(indexer, "MANY", 10)
-    monkeypatch.setattr(indexer, "NEWEST", length // AGENTS * 2)
+    monkeypatch.setattr(newest, "MANY", 10)
+    monkeypatch.setattr(newest, "NEWEST", length // AGENTS * 2)
     monkeypatch.setattr(indexer, "BATCH", length // 2 + 2)
     seen: list[tuple[str, int, int]] = []
     monkeypatch.setattr(Source, "_begin", lambda _: None)
