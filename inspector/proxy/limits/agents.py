@@ -16,6 +16,9 @@ RESTING = 5.0
 (http_keepalive_timeout)."""
 FEW = 8
 """Connections of one certname that are left to it: an agent has one or two at a time."""
+SHARE = 128
+"""Connections of one certname above which its idle ones end. Nodes that share a certificate, or a balancer that has one
+of its own, have as many requests under way as they like."""
 
 
 class Agents:
@@ -88,6 +91,13 @@ class Agents:
                 if address != newcomer.address and len(tickets) > self.total // 2:
                     return self._longest(tickets)
         return None
+
+    def surplus(self, newcomer: Charged) -> Charged | None:
+        """Return the idle connection that ends because its certname has another one now; None: it has its share, or all
+        others have a request."""
+        tickets = self._names[newcomer.payer]
+        longest = self._longest(tickets) if len(tickets) > SHARE else newcomer
+        return longest if longest is not newcomer and longest in self._resting else None
 
     def _longest(self, tickets: dict[Charged, None]) -> Charged:
         """Of some connections the one that has rested longest; of those with a request the oldest."""

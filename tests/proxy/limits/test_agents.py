@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.proxy.limits.agents import FEW, RESTING, Agents
+from inspector.proxy.limits.agents import FEW, RESTING, SHARE, Agents
 from inspector.proxy.limits.pool import Ticket
 
 
@@ -69,6 +69,23 @@ def test_who_has_most_loses_what_has_rested_longest(fleet: Fleet) -> None:
     assert lost[0] is more[-1], "all others have a request under way"
     assert lost[1] in (more[0], many[0])
     assert (len(lost), fleet.agents.total) == (7, 50 + 2 * FEW), "each is left a few"
+
+
+def test_a_certname_above_its_share_loses_what_has_rested_longest(fleet: Fleet) -> None:
+    others = [fleet.connect(f"good{number}.example") for number in range(2 * SHARE)]
+    assert not any(map(fleet.agents.surplus, others))
+    many = [fleet.connect("bad.example") for _ in range(SHARE)]
+    assert fleet.agents.surplus(many[-1]) is None
+    fleet.agents.ask(many[0])
+    assert fleet.agents.surplus(fleet.connect("bad.example")) is many[1], "the first has a request under way"
+    assert fleet.agents.remove(many[1])
+    for ticket in many:
+        fleet.agents.ask(ticket)
+    assert fleet.agents.surplus(fleet.connect("bad.example", "b")) is not None
+    shared = [fleet.connect("shared.example", f"{number}") for number in range(SHARE)]
+    for ticket in shared:
+        fleet.agents.ask(ticket)
+    assert fleet.agents.surplus(fleet.connect("shared.example")) is None, "nodes that share a certificate all work"
 
 
 def test_of_an_address_with_more_than_half_one_ends_for_a_newcomer_from_elsewhere(fleet: Fleet) -> None:
