@@ -436,7 +436,7 @@ class PuppetInspector:
             asked = self._runtime.settings.authority
         made, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
         link = Link.open.get(client.id)
-        data.ssl_conn = link.fence_master(made) if link else made  # a flow that a user repeats has none
+        data.ssl_conn = link.fence_master(made, data.conn) if link else made  # a flow that a user repeats has none
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
 

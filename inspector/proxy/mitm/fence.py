@@ -109,6 +109,11 @@ class _Fenced:
         """Let go of OpenSSL's connection: mitmproxy's layers are freed late, as they refer to each other."""
         self._tls, self.over = None, True
 
+    def sendall(self, data: bytes) -> None:
+        """Send something to the peer, unless its connection has ended."""
+        if self._tls is not None:
+            self._tls.sendall(data)
+
     def bio_read(self, size: int) -> bytes:
         """Return what is to be sent to the peer. Raises SSL.WantReadError if that is nothing."""
         if self._tls is None:
