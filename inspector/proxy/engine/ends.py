@@ -44,6 +44,14 @@ _buffer = memoryview(bytearray(READ))
 """What is read from any socket is decrypted or copied before another one is read."""
 
 
+def limit(connection: socket.socket) -> None:
+    """Limit what of a connection waits in the system's memory, and for how long."""
+    # A peer that vanished would otherwise stay connected for ever.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
+
+
 class End(asyncio.BufferedProtocol):
     """A TLS connection. What happens is reported to the methods that raise NotImplementedError here."""
 
@@ -69,6 +77,8 @@ class End(asyncio.BufferedProtocol):
         """Whether the peer has ended TLS before TCP."""
         self.paused = False
         """Whether it is not read for the time being."""
+        self.slow = False
+        """Whether what is read would wait: then it is little at a time."""
         self._work: deque[Callable[[], None]] = deque()
         """What is done with what arrived, when it is the connection's turn."""
         self._ending: tuple[str | None] | None = None
@@ -121,10 +131,7 @@ class End(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(FULL)
         self.connected = time.time()
-        # A peer that vanished would otherwise stay connected for ever.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
+        limit(self.socket)
 
     @property
     def socket(self) -> socket.socket:
@@ -154,7 +161,8 @@ class End(asyncio.BufferedProtocol):
         return ticket is None or (ticket.verified and not self._work and ticket.limits.turns.allows(ticket.payer))
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return _buffer if self.ticket is not None and self._at_once and not self._many else _buffer[:PIECE]
+        much = self.ticket is not None and self._at_once and not self._many and not self.slow
+        return _buffer if much else _buffer[:PIECE]
 
     @property
     def _many(self) -> bool:
@@ -313,8 +321,8 @@ class End(asyncio.BufferedProtocol):
             except SSL.WantReadError:
                 if at >= len(arrived):
                     break
-                self.tls.bio_write(bytes(arrived[at : at + PIECE]))
-                at += PIECE
+                self.tls.bio_write(bytes(arrived[at : at + SEALED]))
+                at += SEALED
             except SSL.ZeroReturnError:
                 ended = True
             except SSL.Error as raised:
@@ -374,7 +382,7 @@ class End(asyncio.BufferedProtocol):
         at, encrypted = 0, []
         try:
             while at < len(data):  # OpenSSL takes a record at a time
-                at += self.tls.send(data[at : at + PIECE])
+                at += self.tls.send(data[at : at + RECORD])
                 encrypted += self._encrypted()
         except SSL.WantReadError:
             self._hold(data[at:])

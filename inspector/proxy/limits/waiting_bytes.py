@@ -8,8 +8,15 @@ from collections import OrderedDict
 from inspector.proxy.limits.quota import Charged, Share
 
 BYTES = Share(16 * 2**20, 256 * 2**20)
-"""Bytes of one agent, and of all. An answer that is not read takes 0.3 MB."""
+"""Bytes of one agent, and of all."""
+CONNECTION = 160 * 2**10
+"""Bytes that the two connections take over which an answer waits: they are there only for it."""
 REASON = "too much waited in memory until it was taken"
+
+
+def untaken(size: int) -> int:
+    """Return what an answer costs of which an agent has not taken so many bytes."""
+    return size + CONNECTION if size else 0
 
 
 class WaitingBytes:

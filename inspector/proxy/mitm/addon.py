@@ -593,6 +593,8 @@ class PuppetInspector:
         whole = (injection is not None and injection.in_place) or self._addition(flow) is not None or _intercepts()
         if flow.response and (passes or (_long(flow.response) and not whole)):
             flow.response.stream = self._copied(flow, "response", injection)
+            if link := Link.open.get(flow.client_conn.id):
+                link.exchange.stream()
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:

@@ -61,7 +61,7 @@ class Clear:
 class Exchange:
     """What is under way on an agent's connection."""
 
-    __slots__ = ("begun", "method", "reason", "taken", "ticket", "under_way")
+    __slots__ = ("begun", "method", "reason", "streamed", "taken", "ticket", "under_way")
 
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
@@ -72,13 +72,20 @@ class Exchange:
         self.taken: int | None = None
         """Bytes of its body that were passed on; None: it is passed on when it is complete."""
         self.begun: list[bytes] = []
-        """What came of its answer, as far as that is short."""
+        """What came of its answer, as far as that is short and not passed on yet."""
+        self.streamed = False
+        """Whether the answer is passed on as it comes."""
         self.reason = ""
         """Why a peer was refused something, or the master could not be reached."""
 
     def begin(self, method: bytes) -> None:
         """The head of a request has arrived."""
         self.under_way, self.method, self.taken, self.begun, self.reason = True, method, None, [], ""
+        self.streamed = False
+
+    def stream(self) -> None:
+        """The answer is passed on as it comes."""
+        self.streamed, self.begun = True, []
 
 
 class _Fenced:
@@ -291,6 +298,6 @@ class FencedMaster(_Fenced):
             passed += self.body()
             if not self._reader.complete:
                 break
-        if sum(map(len, self._exchange.begun)) <= FULL:
+        if not self._exchange.streamed and sum(map(len, self._exchange.begun)) <= FULL:
             self._exchange.begun += passed
         return passed

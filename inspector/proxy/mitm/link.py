@@ -20,11 +20,13 @@ from mitmproxy.connection import ConnectionState, Server
 from mitmproxy.proxy import events
 from OpenSSL import SSL
 
+from inspector.proxy.engine.ends import limit
 from inspector.proxy.engine.framing import Refused
 from inspector.proxy.faults.injection import Pace, end_with_reset
 from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, IDLE, PIECE, READ
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.limits.agents import RESTING
+from inspector.proxy.limits.waiting_bytes import untaken
 from inspector.proxy.mitm.fence import Clear, Exchange, FencedAgent, FencedMaster
 
 if TYPE_CHECKING:
@@ -106,7 +108,10 @@ class Link:
 
     def watch(self, connection: Connection) -> None:
         """Read a connection from now on."""
-        io = self.handler.transports[connection]
+        io, transport = self.handler.transports[connection], self.transport(connection)
+        limit(transport.get_extra_info("socket"))
+        # asyncio reads four times what it may hold, at a time.
+        transport.max_size = PIECE  # type: ignore[attr-defined]
         io.reader = _Reader(self, connection, io.reader)
 
     def leave(self) -> None:
@@ -174,7 +179,7 @@ class Link:
     def count_unsent(self) -> None:
         """Count what waits until the agent takes it against its share of what may wait in memory."""
         with contextlib.suppress(LookupError):
-            self.ticket.note_waiting(self.transport(self._client).get_write_buffer_size())
+            self.ticket.note_waiting(untaken(self.transport(self._client).get_write_buffer_size()))
 
     # -- TLS ----------------------------------------------------------------------------------------
 

@@ -333,6 +333,8 @@ def test_one_agent_has_its_share_of_idle_connections(monkeypatch: pytest.MonkeyP
         for _ in range(8):
             bad.append(door.enter("b"))
             door.verify(bad[-1], "bad.example")
+            bad[-1].begin()
+            bad[-1].end()
             await round_of_the_loop()
         assert door.closed == bad[:3]
         assert door.admission.agents.total == 1 + 5

@@ -23,6 +23,7 @@ from inspector.proxy.limits.admission import Admission
 from inspector.proxy.limits.agents import RESTING
 from inspector.proxy.limits.pool import Turns
 from inspector.proxy.limits.quota import Share
+from inspector.proxy.limits.waiting_bytes import CONNECTION, untaken
 from inspector.proxy.mitm import link as link_module
 from inspector.proxy.mitm.fence import Clear, Exchange
 from inspector.proxy.mitm.link import LEAST, Link, Links
@@ -207,14 +208,14 @@ def test_what_an_agent_does_not_take_is_counted_and_the_longest_of_too_many_is_c
     async def play() -> None:
         made, other = linked(verified=True), linked(verified=True)
         other.ticket.limits = made.ticket.limits
-        made.ticket.limits.bytes.share = Share(1000, 10_000)
+        made.ticket.limits.bytes.share = Share(untaken(1000), 10 * CONNECTION)
         for each in (made, other):
             each.ticket.payer = "web1.example"
             each.handler.transport.unsent = 600
             each.count_unsent()
         await asyncio.sleep(0)
         closed = [bool(each.handler.cancelled) for each in (made, other)]
-        assert (closed, made.ticket.limits.bytes.total) == ([True, False], 600), "the only one of an agent never is"
+        assert (closed, made.ticket.limits.bytes.total) == ([True, False], untaken(600)), "the only one never is"
         other.handler.transport.unsent = 0
         other.count_unsent()
         assert made.ticket.limits.bytes.total == 0
@@ -238,7 +239,8 @@ def test_what_is_read_is_counted_before_and_after_it_is_taken() -> None:
         reading = asyncio.create_task(reader.read(1))
         await asyncio.sleep(0.01)
         reading.cancel()
-        assert (counted, made.ticket.waiting_bytes) == ([7], 0)
+        assert (counted, made.ticket.waiting_bytes) == ([untaken(7)], 0)
+        assert made.handler.transport.max_size == PIECE, "asyncio reads no more at a time"
 
     asyncio.run(play())
 
@@ -354,7 +356,8 @@ def test_an_answer_is_slowed_down_in_pieces() -> None:
         made = linked(verified=True)
         master = tflow.tserver_conn()
         master.state = ConnectionState.OPEN
-        made.handler.transports[master] = SimpleNamespace(reader=asyncio.StreamReader())
+        writer = SimpleNamespace(transport=Transport())
+        made.handler.transports[master] = SimpleNamespace(reader=asyncio.StreamReader(), writer=writer)
         made.watch(master)
         made.pace = Pace(1000)
         reader = made.handler.transports[master].reader
