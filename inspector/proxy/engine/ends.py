@@ -16,6 +16,7 @@ from OpenSSL import SSL
 from inspector.proxy import tls
 from inspector.proxy.connect.alert import SentRecords
 from inspector.proxy.limits import FULL, PIECE, READ, RECORDS
+from inspector.proxy.limits.waiting_bytes import limit_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,21 +36,10 @@ CLOSING = 2.0
 """Seconds that the other side has to close a connection after us."""
 STUCK = 60.0
 """Seconds after which a peer that takes nothing of what is unsent is given up."""
-UNSENT, WINDOW = 2**17, 2**20
-"""Bytes of a connection that wait in the system's memory: what it has not sent yet, and what it has received. By itself
-it takes up to 4 and 6 MB."""
 TCP_CLOSE = 7
 """The state of a connection that was reset (linux/tcp.h)."""
 _buffer = memoryview(bytearray(READ))
 """What is read from any socket is decrypted or copied before another one is read."""
-
-
-def limit(connection: socket.socket) -> None:
-    """Limit what of a connection waits in the system's memory, and for how long."""
-    # A peer that vanished would otherwise stay connected for ever.
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
 
 
 class End(asyncio.BufferedProtocol):
@@ -131,7 +121,7 @@ class End(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(FULL)
         self.connected = time.time()
-        limit(self.socket)
+        limit_system(self.socket)
 
     @property
     def socket(self) -> socket.socket:

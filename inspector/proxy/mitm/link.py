@@ -20,13 +20,12 @@ from mitmproxy.connection import ConnectionState, Server
 from mitmproxy.proxy import events
 from OpenSSL import SSL
 
-from inspector.proxy.engine.ends import limit
 from inspector.proxy.engine.framing import Refused
 from inspector.proxy.faults.injection import Pace, end_with_reset
 from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, IDLE, PIECE, READ
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.limits.agents import RESTING
-from inspector.proxy.limits.waiting_bytes import untaken
+from inspector.proxy.limits.waiting_bytes import limit_system, untaken
 from inspector.proxy.mitm.fence import Clear, Exchange, FencedAgent, FencedMaster
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Link:
     def watch(self, connection: Connection) -> None:
         """Read a connection from now on."""
         io, transport = self.handler.transports[connection], self.transport(connection)
-        limit(transport.get_extra_info("socket"))
+        limit_system(transport.get_extra_info("socket"))
         # asyncio reads four times what it may hold, at a time.
         transport.max_size = PIECE  # type: ignore[attr-defined]
         io.reader = _Reader(self, connection, io.reader)
