@@ -118,7 +118,7 @@ class Recorder(threading.Thread):
         """None is the end."""
         self._finishing = False
         self._wake = threading.Event()
-        self._backlog = Backlog(MASKED_QUEUE, "masked") if redact else Backlog(QUEUE, "written")
+        self._backlog = Backlog(MASKED_QUEUE, "masked", names=False) if redact else Backlog(QUEUE, "written")
         self._masking = (
             MaskingClient(path.parent, self._deliver, write_line, closed=redact == "closed") if redact else None
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.host.pki import SslDirPaths
-from inspector.proxy.limits import admission
+from inspector.proxy.limits import admission, agents
 from tests.bench.roads import enrolled, master
 from tests.e2e.wire import Peer, read
 from tests.support.floods import FLOODS, POISONED, resident
@@ -177,6 +177,30 @@ def test_one_agent_takes_no_other_its_place(
     assert any("closed, as others needed the room" in line and "bad.lab.example" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
+def test_idle_connections_of_one_agent_do_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
+    bad, good = enrolled(lab, "bad.lab.example", None), enrolled(lab, NAME, None)
+    own_process = master(SslDirPaths(lab.directory / "master", lab.master_name))
+    with contextlib.ExitStack() as stack:
+        proxy = stack.enter_context(proxied(lab, puppet_master="{}:{}".format(*stack.enter_context(own_process))))
+        attacker = Peer.of(proxy.address, lab.proxy_name, bad)
+        agent = Peer.of(proxy.address, lab.proxy_name, good)
+        run = stack.enter_context(agent.connect())
+        before = resident(proxy.process.pid)
+        for number in range(600):
+            if number % 50 == 0:
+                run.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+                assert read(run).status == 200, "another agent keeps its own"
+            connection = stack.enter_context(attacker.connect())
+            connection.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+            assert read(connection).status == 200, "the newest is served, and its own oldest ended"
+        assert resident(proxy.process.pid) - before < 64 * 2**20, "83 and 112 MB without a share"
+        descriptors = len(list(Path(f"/proc/{proxy.process.pid}/fd").iterdir()))
+        assert descriptors < 2 * agents.SHARE + 100
+    assert any("that were idle" in line and "bad.lab.example" in line for line in proxy.lines)
+
+
+@pytest.mark.both_roads
 def test_answers_that_one_agent_does_not_read_do_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
     bad, good = enrolled(lab, "bad.lab.example", None), enrolled(lab, NAME, None)
     large = b"GET /puppet/v3/file_content/modules/a/20000000.bin HTTP/1.1\r\nHost: n\r\n\r\n"
@@ -193,7 +217,7 @@ def test_answers_that_one_agent_does_not_read_do_not_fill_the_memory(lab: Lab, p
             connection.sendall(large)
             assert connection.recv(1)
         assert agent.ask("GET", NODE).status == 200
-        assert resident(proxy.process.pid) - before < 80 * 2**20
+        assert resident(proxy.process.pid) - before < 64 * 2**20
         assert len(read(slow).body) == 20_000_000, "another agent's answer is left to it"
     assert any("too much waited" in line and "bad.lab.example" in line for line in proxy.lines)
 

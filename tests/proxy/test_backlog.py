@@ -9,7 +9,7 @@ import pytest
 
 from inspector.capture import spool
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Gap
+from inspector.model import Exchange, Gap, Identity
 from inspector.proxy import backlog, recorder
 from inspector.proxy.backlog import Backlog
 from inspector.proxy.recorder import Recorder
@@ -45,7 +45,7 @@ def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_r
     assert len(whole) == 3 + 1  # and the catalog, though it came last
     assert {exchange.response.lost for exchange in bare if exchange.response} == {5000}
     assert sum(gap.lost for gap in gaps) == 20 - 3 - len(bare) > 0
-    assert {gap.reason.partition(" ")[2] for gap in gaps} == {
+    assert {gap.reason.partition(" ")[2].partition(" (")[0] for gap in gaps} == {
         backlog.DROPS[kind].partition("{} ")[2].format("written") for kind in ("file", "body")
     }
     assert {gap.reason.partition(" ")[0] for gap in gaps if not gap.lost} == {str(len(bare))}
@@ -62,12 +62,49 @@ def test_headers_and_targets_count_as_well() -> None:
     taken = [full.add(long, None, {}) for _ in range(10)]
     assert sum(item is not None for item in taken) == 3
     (drop,) = full.drops()
-    assert drop == ("7 records lost: traffic came in faster than it could be written", 7)
+    address = asked.agent.address
+    assert drop == (f"7 records lost: traffic came in faster than it could be written (7 of {address})", 7)
     assert list(full.drops()) == []
     for item in taken:
         if item:
             full.remove(item)
     assert full.add(long, None, {})
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_the_node_that_has_most_waiting_loses_first(names: bool) -> None:
+    (file,) = talk(content("app/large", b"x" * 5000))
+    assert isinstance(file, Exchange)
+
+    def of(certname: str) -> Exchange:
+        return dataclasses.replace(file, identity=Identity("files", certname))
+
+    weight = backlog._weight(of("bad.example"))
+    full = Backlog(16 * weight, "written", names=names)
+    taken = []
+    for number in range(200):
+        taken.append(full.add(of("bad.example"), None, {}))
+        if number % 66 == 65:
+            whole = full.add(of("good.example"), None, {})
+            assert whole, number
+            assert whole.record == of("good.example"), "not even its body is dropped"
+            taken.append(whole)
+    assert full.waiting <= (16 * 2 + 16 // backlog.RESERVE + 1) * weight
+    ((text, number),) = [drop for drop in full.drops() if drop[1]]
+    assert number > 150
+    assert text == backlog.DROPS["file"].format(number, "written") + f" ({number} of bad.example)" * names
+    while full.add(of(f"other{len(taken)}.example"), None, {}):
+        taken.append(None)
+    assert full.waiting <= (16 * 2 + 16 // backlog.RESERVE + 1) * weight, "it is bounded, whoever sends"
+
+
+def test_who_has_nothing_waiting_is_forgotten() -> None:
+    full = Backlog(10**6, "written")
+    items = [full.add(talk(catalog())[0], None, {}) for _ in range(3)]
+    for item in items:
+        assert item
+        full.remove(item)
+    assert (full.waiting, len(full._nodes)) == (0, 0)
 
 
 def test_large_bodies_stay_on_the_disk_unless_their_record_is_lost(tmp_path: Path) -> None:
@@ -79,7 +116,7 @@ def test_large_bodies_stay_on_the_disk_unless_their_record_is_lost(tmp_path: Pat
     item = full.add(file, None, {"request": large})
     assert item
     assert item.spools == {"request": large}
-    assert list(full.drops()) == [(backlog.DROPS["body"].format(1, "written"), 0)]
+    assert [text.partition(" (")[0] for text, _ in full.drops()] == [backlog.DROPS["body"].format(1, "written")]
     while full.add(talk(catalog())[0], None, {}):
         pass
     assert full.add(file, None, {"request": large}) is None

@@ -16,6 +16,7 @@ from OpenSSL import SSL
 from inspector.proxy import tls
 from inspector.proxy.connect.alert import SentRecords
 from inspector.proxy.limits import FULL, PIECE, READ, RECORDS
+from inspector.proxy.limits.waiting_bytes import limit_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,9 +36,6 @@ CLOSING = 2.0
 """Seconds that the other side has to close a connection after us."""
 STUCK = 60.0
 """Seconds after which a peer that takes nothing of what is unsent is given up."""
-UNSENT, WINDOW = 2**17, 2**20
-"""Bytes of a connection that wait in the system's memory: what it has not sent yet, and what it has received. By itself
-it takes up to 4 and 6 MB."""
 TCP_CLOSE = 7
 """The state of a connection that was reset (linux/tcp.h)."""
 _buffer = memoryview(bytearray(READ))
@@ -69,6 +67,8 @@ class End(asyncio.BufferedProtocol):
         """Whether the peer has ended TLS before TCP."""
         self.paused = False
         """Whether it is not read for the time being."""
+        self.slow = False
+        """Whether what is read would wait: then it is little at a time."""
         self._work: deque[Callable[[], None]] = deque()
         """What is done with what arrived, when it is the connection's turn."""
         self._ending: tuple[str | None] | None = None
@@ -121,10 +121,7 @@ class End(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(FULL)
         self.connected = time.time()
-        # A peer that vanished would otherwise stay connected for ever.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
+        limit_system(self.socket)
 
     @property
     def socket(self) -> socket.socket:
@@ -154,7 +151,8 @@ class End(asyncio.BufferedProtocol):
         return ticket is None or (ticket.verified and not self._work and ticket.limits.turns.allows(ticket.payer))
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return _buffer if self.ticket is not None and self._at_once and not self._many else _buffer[:PIECE]
+        much = self.ticket is not None and self._at_once and not self._many and not self.slow
+        return _buffer if much else _buffer[:PIECE]
 
     @property
     def _many(self) -> bool:
@@ -313,8 +311,8 @@ class End(asyncio.BufferedProtocol):
             except SSL.WantReadError:
                 if at >= len(arrived):
                     break
-                self.tls.bio_write(bytes(arrived[at : at + PIECE]))
-                at += PIECE
+                self.tls.bio_write(bytes(arrived[at : at + SEALED]))
+                at += SEALED
             except SSL.ZeroReturnError:
                 ended = True
             except SSL.Error as raised:
@@ -374,7 +372,7 @@ class End(asyncio.BufferedProtocol):
         at, encrypted = 0, []
         try:
             while at < len(data):  # OpenSSL takes a record at a time
-                at += self.tls.send(data[at : at + PIECE])
+                at += self.tls.send(data[at : at + RECORD])
                 encrypted += self._encrypted()
         except SSL.WantReadError:
             self._hold(data[at:])

@@ -29,6 +29,7 @@ from inspector.proxy.faults.injection import Pace, end_with_reset, plain_answer
 from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, IDLE
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.limits.agents import RESTING
+from inspector.proxy.limits.waiting_bytes import untaken
 from inspector.proxy.runtime import guarded
 from inspector.proxy.wire import Tap
 
@@ -238,6 +239,12 @@ class Link:
         if self.agent.unsent and not self.agent.transport.is_closing():
             end_with_reset(self.agent.socket)  # as in ``check``
         self._break(f"the proxy closed the connection: {reason}")
+        self._abort_masters()
+
+    def _abort_masters(self) -> None:
+        """Close the connections to the master at once that would end in order."""
+        for master in self._dropped:
+            master.abort()
 
     async def _wait(self, ticket: Ticket) -> None:
         if await self.runtime.admission.wait(ticket) and not self.agent.closed:
@@ -801,8 +808,7 @@ class Link:
         if self.abandoned and self._exchange:
             self._exchange.left = self._ended
         self._break(AGENT_LEFT if self.abandoned else "the proxy ended")
-        for master in self._dropped:
-            master.abort()
+        self._abort_masters()
 
     # -- flow ---------------------------------------------------------------------------------------
 
@@ -821,6 +827,7 @@ class Link:
         ahead = self._requests.unread > 0 and (asked or self._waiting is not None)
         self.agent.pause(paused=not self._over and (ahead or self._blocked))
         if self._master is not None:
+            self._master.slow = self.agent.unsent > 0
             self._master.pause(paused=self.agent.blocked or (self._pace is not None and self._pace.pending))
         self._ticket.note_waiting(self._waiting_bytes)
 
@@ -830,7 +837,7 @@ class Link:
         exchange, master = self._exchange, self._master
         if self._alone:
             return 0
-        size = self.agent.unsent + self._requests.unread
+        size = untaken(self.agent.unsent) + self._requests.unread
         if exchange is not None:
             size += exchange.in_memory
         if master is not None:

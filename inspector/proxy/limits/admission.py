@@ -25,6 +25,8 @@ from inspector.proxy.limits.quota import Quota, Refusals, Share, counted_as
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from inspector.proxy.limits.quota import Charged
+
 KNOWN, STRANGERS = Share(384, 512), Share(96, 160)
 """Connections that are served at a time: of addresses from which a verified agent came lately, and of others. A
 handshake occupies the processor for some 5 ms, so agents are not served faster with more at a time. Each takes some
@@ -47,6 +49,8 @@ ADDRESSES = 50_000
 """Known addresses that are remembered."""
 NO_ROOM = "too many connections were open (see ulimit -n)"
 """Why a connection is refused, or closed for others."""
+IDLE = "a certname had too many that were idle"
+"""Why a connection is closed for others of its own."""
 SWEEP = 0.1
 """Seconds between searches for silent connections while others wait."""
 FLOOD = 64
@@ -156,6 +160,8 @@ class Admission(Limits):
         self.agents.add(ticket)
         if self.agents.total > self.agents.limit:
             self._close_agent(ticket)
+        elif certname and (idle := self.agents.surplus(ticket)):
+            self._close_verified(idle, IDLE)
         pool.free(ticket)
         self._addresses[address] = time.monotonic()
         self._addresses.move_to_end(address)
@@ -195,10 +201,13 @@ class Admission(Limits):
         loser = self.agents.loser(newcomer) or newcomer
         if loser is None:
             return False
-        self.agents.remove(loser)  # at once: it ends in the next round
-        loser.refuse(NO_ROOM)
-        asyncio.get_running_loop().call_soon(loser.close, NO_ROOM)
+        self._close_verified(loser, NO_ROOM)
         return True
+
+    def _close_verified(self, loser: Charged, reason: str) -> None:
+        self.agents.remove(loser)  # at once: it ends in the next round
+        loser.refuse(reason)
+        asyncio.get_running_loop().call_soon(loser.close, reason)
 
     @property
     def _unverified(self) -> int:

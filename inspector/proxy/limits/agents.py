@@ -7,6 +7,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from inspector.proxy.limits.quota import Charged
 
 CONNECTIONS = 4000
@@ -16,6 +18,10 @@ RESTING = 5.0
 (http_keepalive_timeout)."""
 FEW = 8
 """Connections of one certname that are left to it: an agent has one or two at a time."""
+SHARE, FRESH = 128, 1024
+"""Connections of one certname above which its idle ones end: those over which something was asked; above the second
+number also those over which it may still be. Nodes that share a certificate, or a balancer that has one of its own,
+have as many requests under way as they like."""
 
 
 class Agents:
@@ -26,9 +32,10 @@ class Agents:
         self.total = 0
         self._resting: OrderedDict[Charged, None] = OrderedDict()
         """Those without a request, in the order in which they were last heard of."""
-        self._names: dict[str, dict[Charged, None]] = {}
+        self._names: dict[str, dict[Charged, bool]] = {}
+        """By certname, with whether anything was asked over it."""
         self._addresses: dict[str, dict[Charged, None]] = {}
-        self._crowds: dict[str, dict[Charged, None]] = {}
+        self._crowds: dict[str, dict[Charged, bool]] = {}
         """Of the names those with more than a few connections."""
 
     def add(self, ticket: Charged) -> None:
@@ -36,7 +43,7 @@ class Agents:
         self.total += 1
         self._resting[ticket] = None
         tickets = self._names.setdefault(ticket.payer, {})
-        tickets[ticket] = None
+        tickets[ticket] = False
         if len(tickets) > FEW:
             self._crowds[ticket.payer] = tickets
         self._addresses.setdefault(ticket.address, {})[ticket] = None
@@ -60,6 +67,8 @@ class Agents:
     def ask(self, ticket: Charged) -> None:
         """A request begins."""
         self._resting.pop(ticket, None)
+        if ticket in (tickets := self._names.get(ticket.payer, {})):
+            tickets[ticket] = True
 
     def rest(self, ticket: Charged) -> None:
         """A request has ended."""
@@ -89,6 +98,20 @@ class Agents:
                     return self._longest(tickets)
         return None
 
-    def _longest(self, tickets: dict[Charged, None]) -> Charged:
+    def surplus(self, newcomer: Charged) -> Charged | None:
+        """Return the idle connection that ends because its certname has another one now; None: it has its share, or
+        none of the others is idle."""
+        tickets = self._names[newcomer.payer]
+        if len(tickets) <= SHARE:
+            return None
+        all_of_them = len(tickets) > FRESH
+        idle = (
+            ticket
+            for ticket, asked in tickets.items()
+            if ticket in self._resting and ticket is not newcomer and (asked or all_of_them)
+        )
+        return min(idle, key=lambda ticket: ticket.heard, default=None)
+
+    def _longest(self, tickets: Collection[Charged]) -> Charged:
         """Of some connections the one that has rested longest; of those with a request the oldest."""
         return min(tickets, key=lambda ticket: (ticket not in self._resting, ticket.heard))

@@ -436,7 +436,7 @@ class PuppetInspector:
             asked = self._runtime.settings.authority
         made, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
         link = Link.open.get(client.id)
-        data.ssl_conn = link.fence_master(made) if link else made  # a flow that a user repeats has none
+        data.ssl_conn = link.fence_master(made, data.conn) if link else made  # a flow that a user repeats has none
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
 
@@ -593,6 +593,8 @@ class PuppetInspector:
         whole = (injection is not None and injection.in_place) or self._addition(flow) is not None or _intercepts()
         if flow.response and (passes or (_long(flow.response) and not whole)):
             flow.response.stream = self._copied(flow, "response", injection)
+            if link := Link.open.get(flow.client_conn.id):
+                link.exchange.stream()
 
     @guarded
     def response(self, flow: http.HTTPFlow) -> None:

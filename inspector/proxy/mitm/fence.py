@@ -61,7 +61,7 @@ class Clear:
 class Exchange:
     """What is under way on an agent's connection."""
 
-    __slots__ = ("begun", "method", "reason", "taken", "ticket", "under_way")
+    __slots__ = ("begun", "method", "reason", "streamed", "taken", "ticket", "under_way")
 
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
@@ -72,13 +72,20 @@ class Exchange:
         self.taken: int | None = None
         """Bytes of its body that were passed on; None: it is passed on when it is complete."""
         self.begun: list[bytes] = []
-        """What came of its answer, as far as that is short."""
+        """What came of its answer, as far as that is short and not passed on yet."""
+        self.streamed = False
+        """Whether the answer is passed on as it comes."""
         self.reason = ""
         """Why a peer was refused something, or the master could not be reached."""
 
     def begin(self, method: bytes) -> None:
         """The head of a request has arrived."""
         self.under_way, self.method, self.taken, self.begun, self.reason = True, method, None, [], ""
+        self.streamed = False
+
+    def stream(self) -> None:
+        """The answer is passed on as it comes."""
+        self.streamed, self.begun = True, []
 
 
 class _Fenced:
@@ -108,6 +115,11 @@ class _Fenced:
     def close(self) -> None:
         """Let go of OpenSSL's connection: mitmproxy's layers are freed late, as they refer to each other."""
         self._tls, self.over = None, True
+
+    def sendall(self, data: bytes) -> None:
+        """Send something to the peer, unless its connection has ended."""
+        if self._tls is not None:
+            self._tls.sendall(data)
 
     def bio_read(self, size: int) -> bytes:
         """Return what is to be sent to the peer. Raises SSL.WantReadError if that is nothing."""
@@ -286,6 +298,6 @@ class FencedMaster(_Fenced):
             passed += self.body()
             if not self._reader.complete:
                 break
-        if sum(map(len, self._exchange.begun)) <= FULL:
+        if not self._exchange.streamed and sum(map(len, self._exchange.begun)) <= FULL:
             self._exchange.begun += passed
         return passed

@@ -13,6 +13,7 @@ import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+from weakref import WeakValueDictionary
 
 from mitmproxy import ctx as _untyped
 from mitmproxy.connection import ConnectionState, Server
@@ -21,8 +22,10 @@ from OpenSSL import SSL
 
 from inspector.proxy.engine.framing import Refused
 from inspector.proxy.faults.injection import Pace, end_with_reset
-from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, PIECE, READ
+from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, IDLE, PIECE, READ
 from inspector.proxy.limits.admission import PATIENCE
+from inspector.proxy.limits.agents import RESTING
+from inspector.proxy.limits.waiting_bytes import limit_system, untaken
 from inspector.proxy.mitm.fence import Clear, Exchange, FencedAgent, FencedMaster
 
 if TYPE_CHECKING:
@@ -56,8 +59,8 @@ class Link:
     """An agent's connection, and those to the master."""
 
     __slots__ = (
-        "_admission", "_client", "_opened",
-        "agent", "clear", "exchange", "handler", "held", "pace", "paused", "ticket", "turns",
+        "__weakref__", "_admission", "_client", "_opened",
+        "agent", "clear", "exchange", "handler", "held", "left", "masters", "pace", "paused", "ticket", "turns",
     )  # fmt: skip
     open: ClassVar[dict[str, Link]] = {}
     """All of them, by the identifier of the agent's connection."""
@@ -76,6 +79,10 @@ class Link:
         self.ticket = admission.enter(client.id, host, descriptor, self.close)
         self.turns = admission.turns
         self.agent: FencedAgent | None = None
+        self.masters: dict[str, FencedMaster] = {}
+        """The connections to the master, by mitmproxy's identifier."""
+        self.left = False
+        """Whether the master has closed one."""
         self.held = self.paused = False
         """Whether the request waits for room, and whether nothing is read from the agent."""
         self.pace: Pace | None = None
@@ -100,7 +107,10 @@ class Link:
 
     def watch(self, connection: Connection) -> None:
         """Read a connection from now on."""
-        io = self.handler.transports[connection]
+        io, transport = self.handler.transports[connection], self.transport(connection)
+        limit_system(transport.get_extra_info("socket"))
+        # asyncio reads four times what it may hold, at a time.
+        transport.max_size = PIECE  # type: ignore[attr-defined]
         io.reader = _Reader(self, connection, io.reader)
 
     def leave(self) -> None:
@@ -110,6 +120,16 @@ class Link:
             self.agent.close()
         # What refers to each other is freed late, and there may be thousands.
         self.ticket.close = _nothing
+        self.let_go()
+
+    def leave_master(self, connection: Server) -> None:
+        """A connection to the master has ended."""
+        self.left = True
+        if (master := self.masters.pop(connection.id, None)) is not None:
+            master.close()
+
+    def let_go(self) -> None:
+        """Let what mitmproxy has for its connections be freed, once all of them have ended."""
         if not self.handler.transports:
             self.handler.layer.context.layers.clear()
             self.handler.timeout_watchdog.callback = None
@@ -135,11 +155,30 @@ class Link:
             not self._client.tls_established and now - self._opened > HANDSHAKE
         ):
             self.close()
+        elif self._idle(now):
+            self._part()
+
+    def _idle(self, now: float) -> bool:
+        """Whether the connection ends as the master's has, or would; not while its agent might still ask."""
+        agent = self.agent
+        if agent is None or agent.over or not self._client.tls_established or len(self.handler.transports) != 1:
+            return False
+        if self.exchange.under_way or agent.waiting or agent.stalled(now):
+            return False
+        return now - agent.since > (RESTING if self.left else IDLE)
+
+    def _part(self) -> None:
+        """Close the connection to the agent in order."""
+        if self.agent is not None:
+            with contextlib.suppress(SSL.Error):
+                self.agent.shutdown()
+            self.send_rest(self._client, cast("SSL.Connection", self.agent))
+        self._finish()
 
     def count_unsent(self) -> None:
         """Count what waits until the agent takes it against its share of what may wait in memory."""
         with contextlib.suppress(LookupError):
-            self.ticket.note_waiting(self.transport(self._client).get_write_buffer_size())
+            self.ticket.note_waiting(untaken(self.transport(self._client).get_write_buffer_size()))
 
     # -- TLS ----------------------------------------------------------------------------------------
 
@@ -148,9 +187,10 @@ class Link:
         self.agent = FencedAgent(tls, self.exchange)
         return cast("SSL.Connection", self.agent)
 
-    def fence_master(self, tls: SSL.Connection) -> SSL.Connection:
+    def fence_master(self, tls: SSL.Connection, connection: Connection) -> SSL.Connection:
         """Return a TLS connection to the master as mitmproxy may read it."""
-        return cast("SSL.Connection", FencedMaster(tls, self.exchange))
+        master = self.masters[connection.id] = FencedMaster(tls, self.exchange)
+        return cast("SSL.Connection", master)
 
     def send_rest(self, connection: Connection, tls: SSL.Connection | None) -> None:
         """Send what OpenSSL still has to send: mitmproxy closes a connection whose handshake failed without that, and
@@ -240,6 +280,8 @@ class Links:
 
     def __init__(self) -> None:
         self._admission: Admission | None = None
+        self._leaving: WeakValueDictionary[str, Link] = WeakValueDictionary()
+        """Those of agents that have left, by the identifier of the agent's connection, while others are open."""
 
     def begin(self, admission: Admission) -> None:
         """Begin to admit agents."""
@@ -269,11 +311,19 @@ class Links:
         """Give back what a connection had."""
         if link := Link.open.pop(client.id, None):
             link.leave()
+            self._leaving[client.id] = link
 
     def server_connected(self, data: ServerConnectionHookData) -> None:
         """Read a connection to the master as the agent's."""
         if link := Link.open.get(data.client.id):
             link.watch(data.server)
+
+    def server_disconnected(self, data: ServerConnectionHookData) -> None:
+        """Give back what a connection to the master had."""
+        if link := Link.open.get(data.client.id) or self._leaving.get(data.client.id):
+            link.leave_master(data.server)
+            if data.client.id in self._leaving:
+                link.let_go()
 
     def response(self, flow: http.HTTPFlow) -> None:
         """An exchange is over."""

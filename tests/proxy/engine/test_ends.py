@@ -278,6 +278,9 @@ def test_work_for_an_agent_is_counted_and_waits_if_it_is_much(monkeypatch: pytes
 
 def test_while_much_waits_less_is_read() -> None:
     assert len(Reading(Records(), verified(Work(at_once=True), many=True)).get_buffer(0)) == PIECE
+    slow = Reading(Records(), verified(Work(at_once=True)))
+    slow.slow = True
+    assert len(slow.get_buffer(0)) == PIECE
 
 
 def test_openssl_gets_and_gives_small_pieces() -> None:
@@ -287,7 +290,7 @@ def test_openssl_gets_and_gives_small_pieces() -> None:
     written: list[int] = []
     vars(transport(end))["write"] = lambda data: written.append(len(data))
     end.arrived(memoryview(bytes(READ)))
-    assert tls.largest == PIECE
+    assert tls.largest == ends.SEALED
     end.send(bytes(READ))
     assert sum(written) == READ
     assert max(written) <= ends.WRITTEN * ends.SEALED

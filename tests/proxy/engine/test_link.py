@@ -25,6 +25,7 @@ from inspector.proxy.identity import NoIdentity
 from inspector.proxy.limits import BODY_TIME, CHUNKS, FULL, HANDSHAKE, HEAD_TIME, IDLE
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.limits.agents import RESTING
+from inspector.proxy.limits.waiting_bytes import CONNECTION
 from inspector.proxy.tls import TlsState
 from tests.support.ends import Tls, Transport
 
@@ -432,7 +433,12 @@ def test_what_waits_in_memory_is_counted(site: Site) -> None:
     site.link.room()
     assert waiting.total == 10 + len(GET), "and what was sent ahead"
     site.link.master_sent(master, OK[:-1])
-    assert waiting.total == 10 + len(GET) + len(OK[:-1]) + 1, "an answer that is not taken, and its copy"
+    untaken = len(OK[:-1]) + CONNECTION
+    assert waiting.total == 10 + len(GET) + untaken + 1, "an answer that is not taken, and its copy"
+    assert master.slow, "little more of it is read at a time"
+    site.wire.size = 0
+    site.link.room()
+    assert not master.slow
     site.wire.size = 0
     site.link.agent_lost()
     assert waiting.total == 0
@@ -441,12 +447,14 @@ def test_what_waits_in_memory_is_counted(site: Site) -> None:
 def test_whoever_is_closed_for_others_while_it_takes_nothing_leaves_nothing_in_the_system(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    _, wire = site.master()
     options: list[tuple[int, int]] = []
     monkeypatch.setattr(Transport, "setsockopt", lambda _, level, option, value: options.append((level, option)))
-    site.secure()
     site.link._expel("others needed the room")
     assert options == []
-    assert site.wire.ended == "aborted"
+    assert (site.wire.ended, wire.ended) == ("aborted", "aborted")
     site.wire.ended, site.wire.size = "", 1
     site.link._expel("others needed the room")
     assert options == [(socket.SOL_SOCKET, socket.SO_LINGER)]

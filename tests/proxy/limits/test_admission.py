@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.proxy.limits import admission, pool
+from inspector.proxy.limits import admission, agents, pool
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.limits.pool import Ticket
 from inspector.proxy.limits.quota import Share
@@ -318,6 +318,30 @@ def test_one_agent_takes_no_other_its_descriptors() -> None:
         door.end()
         assert door.reports[-1].startswith("closed, as others needed the room: ")
         assert door.reports[-1].endswith(" of bad.example")
+
+    run(play())
+
+
+def test_one_agent_has_its_share_of_idle_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "SHARE", 5)
+
+    async def play() -> None:
+        door = Door()
+        good = door.enter("b")
+        door.verify(good, "good.example")
+        bad = []
+        for _ in range(8):
+            bad.append(door.enter("b"))
+            door.verify(bad[-1], "bad.example")
+            bad[-1].begin()
+            bad[-1].end()
+            await round_of_the_loop()
+        assert door.closed == bad[:3]
+        assert door.admission.agents.total == 1 + 5
+        door.end()
+        assert door.reports == [
+            "closed, as others needed the room: 3: a certname had too many that were idle; 3 of bad.example"
+        ]
 
     run(play())
 

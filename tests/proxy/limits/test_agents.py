@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from inspector.proxy.limits.agents import FEW, RESTING, Agents
+from inspector.proxy.limits import agents
+from inspector.proxy.limits.agents import FEW, RESTING, SHARE, Agents
 from inspector.proxy.limits.pool import Ticket
 
 
@@ -69,6 +70,35 @@ def test_who_has_most_loses_what_has_rested_longest(fleet: Fleet) -> None:
     assert lost[0] is more[-1], "all others have a request under way"
     assert lost[1] in (more[0], many[0])
     assert (len(lost), fleet.agents.total) == (7, 50 + 2 * FEW), "each is left a few"
+
+
+def test_a_certname_above_its_share_loses_what_has_rested_longest(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(name: str, *, asked: bool = True) -> Ticket:
+        ticket = fleet.connect(name)
+        if asked:
+            fleet.agents.ask(ticket)
+            fleet.agents.rest(ticket)
+        return ticket
+
+    others = [connect(f"good{number}.example") for number in range(2 * SHARE)]
+    assert not any(map(fleet.agents.surplus, others))
+    many = [connect("bad.example") for _ in range(SHARE)]
+    assert fleet.agents.surplus(many[-1]) is None
+    fleet.agents.ask(many[0])
+    assert fleet.agents.surplus(connect("bad.example")) is many[1], "the first has a request under way"
+    for ticket in many:
+        fleet.agents.ask(ticket)
+    assert fleet.agents.remove(many[1])
+    assert fleet.agents.remove(many[2])
+    shared = [connect("shared.example", asked=False) for _ in range(SHARE + 1)]
+    assert fleet.agents.surplus(shared[-1]) is None, "each is about to ask"
+    monkeypatch.setattr(agents, "FRESH", SHARE)
+    assert fleet.agents.surplus(shared[-1]) is shared[0]
+    for ticket in shared:
+        fleet.agents.ask(ticket)
+    assert fleet.agents.surplus(connect("shared.example", asked=False)) is None, "all that are not new have a request"
 
 
 def test_of_an_address_with_more_than_half_one_ends_for_a_newcomer_from_elsewhere(fleet: Fleet) -> None:

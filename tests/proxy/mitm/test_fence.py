@@ -299,6 +299,10 @@ def test_what_came_of_a_short_answer_is_known() -> None:
     assert b"".join(fenced._exchange.begun) == OK + b"Content-Length: 9\r\n\r\nhalf"
     fenced._exchange.begin(b"GET")
     assert fenced._exchange.begun == []
+    fenced = master()
+    fenced._exchange.stream()
+    assert read(fenced, OK + b"Content-Length: 9\r\n\r\nhalf", 10)
+    assert fenced._exchange.begun == [], "what is passed on as it comes is not stored"
 
 
 # -- before TLS -------------------------------------------------------------------------------------------

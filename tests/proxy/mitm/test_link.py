@@ -14,13 +14,16 @@ from mitmproxy.proxy import commands, events, mode_specs, server
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers import tls as layers
 from mitmproxy.test import taddons, tflow
+from OpenSSL import SSL
 
 from inspector.proxy import limits
 from inspector.proxy.faults.injection import Pace
-from inspector.proxy.limits import FULL, HANDSHAKE, PIECE
+from inspector.proxy.limits import FULL, HANDSHAKE, IDLE, PIECE
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.limits.agents import RESTING
 from inspector.proxy.limits.pool import Turns
 from inspector.proxy.limits.quota import Share
+from inspector.proxy.limits.waiting_bytes import CONNECTION, untaken
 from inspector.proxy.mitm import link as link_module
 from inspector.proxy.mitm.fence import Clear, Exchange
 from inspector.proxy.mitm.link import LEAST, Link, Links
@@ -205,14 +208,14 @@ def test_what_an_agent_does_not_take_is_counted_and_the_longest_of_too_many_is_c
     async def play() -> None:
         made, other = linked(verified=True), linked(verified=True)
         other.ticket.limits = made.ticket.limits
-        made.ticket.limits.bytes.share = Share(1000, 10_000)
+        made.ticket.limits.bytes.share = Share(untaken(1000), 10 * CONNECTION)
         for each in (made, other):
             each.ticket.payer = "web1.example"
             each.handler.transport.unsent = 600
             each.count_unsent()
         await asyncio.sleep(0)
         closed = [bool(each.handler.cancelled) for each in (made, other)]
-        assert (closed, made.ticket.limits.bytes.total) == ([True, False], 600), "the only one of an agent never is"
+        assert (closed, made.ticket.limits.bytes.total) == ([True, False], untaken(600)), "the only one never is"
         other.handler.transport.unsent = 0
         other.count_unsent()
         assert made.ticket.limits.bytes.total == 0
@@ -236,7 +239,8 @@ def test_what_is_read_is_counted_before_and_after_it_is_taken() -> None:
         reading = asyncio.create_task(reader.read(1))
         await asyncio.sleep(0.01)
         reading.cancel()
-        assert (counted, made.ticket.waiting_bytes) == ([7], 0)
+        assert (counted, made.ticket.waiting_bytes) == ([untaken(7)], 0)
+        assert made.handler.transport.max_size == PIECE, "asyncio reads no more at a time"
 
     asyncio.run(play())
 
@@ -352,7 +356,8 @@ def test_an_answer_is_slowed_down_in_pieces() -> None:
         made = linked(verified=True)
         master = tflow.tserver_conn()
         master.state = ConnectionState.OPEN
-        made.handler.transports[master] = SimpleNamespace(reader=asyncio.StreamReader())
+        writer = SimpleNamespace(transport=Transport())
+        made.handler.transports[master] = SimpleNamespace(reader=asyncio.StreamReader(), writer=writer)
         made.watch(master)
         made.pace = Pace(1000)
         reader = made.handler.transports[master].reader
@@ -438,11 +443,72 @@ def test_who_does_not_finish_what_it_began_is_closed(
     async def play() -> None:
         made = linked()
         made._client.timestamp_tls_setup = 1.0 if secured else None
-        made.agent = SimpleNamespace(stalled=lambda _: stalled)
+        made.agent = SimpleNamespace(stalled=lambda _: stalled, over=False, waiting=False, since=time.monotonic())
         made.paused, made._opened = paused, time.monotonic() - age
         made.check(time.monotonic())
         assert made.handler.transport.log == ["abort"] * closed
         assert made.handler.cancelled == [True] * closed
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("idle", "left", "more", "closed"),
+    [
+        (IDLE - 1, False, False, False),
+        (IDLE + 1, False, False, True),
+        (IDLE + 1, False, True, False),
+        (RESTING - 1, True, False, False),
+        (RESTING + 1, True, False, True),
+        (IDLE + 1, True, True, False),
+    ],
+)
+def test_what_is_idle_ends_as_the_masters_connection(idle: float, left: bool, more: bool, closed: bool) -> None:
+    """``more``: another connection to the master is open, or a request is under way."""
+
+    async def play() -> None:
+        made = linked()
+        made._client.timestamp_tls_setup = 1.0
+        rest = iter([b"farewell"])
+        shut: list[bool] = []
+        made.agent = SimpleNamespace(
+            stalled=lambda _: None, over=False, waiting=False, since=time.monotonic() - idle,
+            shutdown=lambda: shut.append(True), bio_read=lambda _: next(rest, None) or raised(SSL.WantReadError()),
+        )  # fmt: skip
+        if left:
+            made.leave_master(tflow.tserver_conn())
+            made.exchange.under_way = more
+        elif more:
+            made.handler.transports[tflow.tserver_conn()] = made.handler.transports[made._client]
+        made.check(time.monotonic())
+        assert made.handler.transport.log == [b"farewell", "close"] * closed
+        assert shut == [True] * closed
+
+    asyncio.run(play())
+
+
+def raised(error: Exception) -> bytes:
+    raise error
+
+
+def test_what_a_connection_had_is_let_go_when_the_last_of_both_sides_has_ended() -> None:
+    async def play() -> None:
+        made = linked()
+        master, tls = tflow.tserver_conn(), SimpleNamespace()
+        made.fence_master(tls, master)
+        (fence,) = made.masters.values()
+        made.handler.transports[master] = made.handler.transports.pop(made._client)
+        made.handler.layer = SimpleNamespace(context=SimpleNamespace(layers=[1]))
+        made.handler.timeout_watchdog = SimpleNamespace(callback=print)
+        links = Links()
+        Link.open[made._client.id] = made
+        links.client_disconnected(made._client)
+        assert made.handler.layer.context.layers == [1], "mitmproxy closes the connection to the master yet"
+        del made.handler.transports[master]
+        links.server_disconnected(cast("Any", SimpleNamespace(client=made._client, server=master)))
+        assert (fence._tls, made.masters, made.handler.layer.context.layers) == (None, {}, [])
+        assert made.handler.timeout_watchdog.callback is None
+        fence.sendall(b"nobody gets it")
 
     asyncio.run(play())
 
