@@ -144,14 +144,15 @@ class Analyzer:
                 self.forget(run)
 
     def read(self, record: Record) -> Step:
-        """Return the step of a record that is matched and decoded, but is in no run; no rule is applied to it. Within
-        the time limit of whoever calls, which begins again after what takes too long to decode."""
+        """Return the step of a record by itself, as ``outline`` does, but decoded. Within the time limit of whoever
+        calls, which begins again after what takes too long to decode."""
         step = Step(record)
         try:
             self._read(step)
         except limits.TooLong as error:
             self._leave_out(step, str(error))
             limits.begin(limits.SECONDS)
+        _identified(step)
         return step
 
     def leave_out(self, record: Record, reason: str) -> Step:
@@ -239,15 +240,13 @@ class Analyzer:
 
     def _read(self, step: Step) -> None:
         """Match and decode an exchange."""
-        exchange = step.exchange
+        match, exchange = _matched(step), step.exchange
         if exchange is None:
             return
-        step.match = match = endpoints.match(exchange.request.method, exchange.request.target)
         if exchange.unread:
             self._leave_out(step, exchange.unread)
         if match is None:
             return
-        step.phase = match.endpoint.phase
         # Any client can send requests that the master refuses: decode only as much as is cheap.
         if (
             exchange.response is None
@@ -269,62 +268,16 @@ class Analyzer:
             return d.Undecodable(f"puppet-inspector could not decode it: {error!r}")
 
     def _place(self, step: Step) -> None:
-        record, match = step.record, step.match
-        chain: tuple[bytes, ...] = ()
-        leg: Leg | None = None
-        if isinstance(record, Exchange):
-            leg, chain = record.agent, record.agent.peer_chain
-        elif isinstance(record, Handshake):
-            # On the master's leg the agent is the owner of the certificate that the proxy presented.
-            leg = record.leg
-            chain = leg.peer_chain if leg.side == "agent" else leg.own_chain
-            step.phase = Phase.CERTIFICATES
-        peer = self._leaf(chain)
-        step.client = peer
-        stranger = not chain and isinstance(record, Exchange) and _shows_none(record, match)
-        step.certname = peer.common_name if peer else None
-        if step.certname is None and not stranger:
-            step.certname = match.certname if match else None
-        tool = _tool(record, match) if isinstance(record, Exchange) else None
-        if tool is not None and not chain:
-            step.certname = None  # what a client without a certificate asks for says nothing of the client
-        elif leg is not None and not stranger:
-            step.certname = step.certname or leg.node
-        rehearsed = leg.rehearsed if leg else None
-        if rehearsed is not None:
-            step.certname = rehearsed
-            step.phase = Phase.CATALOG if step.phase is Phase.OTHER else step.phase  # v4 is no endpoint of agents
-        placed = Placed(
-            record,
-            step.phase,
-            match,
-            step.request,
-            step.response,
-            certname=step.certname,
-            key=peer.key if peer else None,
-            leg_id=leg.id if leg else None,
-            address=leg.address if leg and leg.side == "agent" else None,
-            authenticated=bool(chain) and isinstance(record, Exchange),
-            stranger=stranger,
-        )
+        record, match, placed = step.record, step.match, _identified(step)
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.kind is Kind.CSR:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
             placed.agent_version, placed.agent_version_from = agent_version(record, step.request)
-            placed.tool = REHEARSAL if rehearsed is not None else tool
             placed.transaction_uuid = _transaction(match, step.request)
             # Of a request that was answered, or given up, before its body had come, nothing is known.
             if match is not None and placed.tool is None and (record.error is None or record.request.ended):
                 placed.single = commands.without_run(match, step.request, placed.transaction_uuid)
         step.run = self._segmenter.place(placed)
-
-    def _leaf(self, chain: tuple[bytes, ...]) -> d.Certificate | None:
-        if not chain:
-            return None
-        try:
-            return x509.read_der(chain[0])
-        except x509.Malformed:
-            return None
 
     def _questions(self, on: On, case: Case) -> _Questions:
         # Everything that ``Rule.applies`` reads.
@@ -455,6 +408,16 @@ def _keep(run: Run, finding: Finding) -> Finding:
     return finding
 
 
+def outline(record: Record) -> Step:
+    """Return the step of a record by itself: matched, with its phase and certname, but not decoded, and in no run."""
+    step = Step(record)
+    _matched(step)
+    if step.exchange is not None:
+        step.unanalyzed = step.exchange.unread
+    _identified(step)
+    return step
+
+
 def retrace(records: Iterable[Record], left_out: Mapping[int, str] = MappingProxyType({})) -> Iterator[Step]:
     """The steps of records that are known to belong to one run; no rule is applied.
 
@@ -475,6 +438,68 @@ def masked(step: Step) -> Step:
         return step
     (again,) = retrace([record])
     return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
+
+
+def _matched(step: Step) -> Match | None:
+    """Match an exchange with an endpoint."""
+    if (exchange := step.exchange) is not None:
+        step.match = endpoints.match(exchange.request.method, exchange.request.target)
+        if step.match is not None:
+            step.phase = step.match.endpoint.phase
+    return step.match
+
+
+def _identified(step: Step) -> Placed:
+    """Find out whose record it is: its phase, its certname, its client. Return what places it in a run."""
+    record, match = step.record, step.match
+    chain: tuple[bytes, ...] = ()
+    leg: Leg | None = None
+    if isinstance(record, Exchange):
+        leg, chain = record.agent, record.agent.peer_chain
+    elif isinstance(record, Handshake):
+        # On the master's leg the agent is the owner of the certificate that the proxy presented.
+        leg = record.leg
+        chain = leg.peer_chain if leg.side == "agent" else leg.own_chain
+        step.phase = Phase.CERTIFICATES
+    peer = _leaf(chain)
+    step.client = peer
+    stranger = not chain and isinstance(record, Exchange) and _shows_none(record, match)
+    step.certname = peer.common_name if peer else None
+    if step.certname is None and not stranger:
+        step.certname = match.certname if match else None
+    tool = _tool(record, match) if isinstance(record, Exchange) else None
+    if tool is not None and not chain:
+        step.certname = None  # what a client without a certificate asks for says nothing of the client
+    elif leg is not None and not stranger:
+        step.certname = step.certname or leg.node
+    rehearsed = leg.rehearsed if leg else None
+    if rehearsed is not None:
+        step.certname = rehearsed
+        step.phase = Phase.CATALOG if step.phase is Phase.OTHER else step.phase  # v4 is no endpoint of agents
+    exchanged = isinstance(record, Exchange)
+    return Placed(
+        record,
+        step.phase,
+        match,
+        step.request,
+        step.response,
+        certname=step.certname,
+        key=peer.key if peer else None,
+        leg_id=leg.id if leg else None,
+        address=leg.address if leg and leg.side == "agent" else None,
+        authenticated=bool(chain) and exchanged,
+        stranger=stranger,
+        tool=REHEARSAL if exchanged and rehearsed is not None else tool,
+    )
+
+
+def _leaf(chain: tuple[bytes, ...]) -> d.Certificate | None:
+    if not chain:
+        return None
+    try:
+        return x509.read_der(chain[0])
+    except x509.Malformed:
+        return None
 
 
 def _transaction(match: Match | None, request: d.Document | None) -> str | None:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from inspector import __version__
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import outline
 from inspector.clocks import finite
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
@@ -106,8 +106,7 @@ def _comment(others: list[dict[str, Any]], *, closed: bool) -> str:
 
 def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str]) -> dict[str, Any]:
     """Return the fields of ``_puppet`` for a record."""
-    (step,) = retrace([record])
-    shown: dict[str, Any] = msgspec.to_builtins(json_output.show(step, run))
+    shown: dict[str, Any] = msgspec.to_builtins(json_output.analyzed(outline(record), run))
     for finding in shown["findings"]:
         finding["message"] = sentence(finding["message"])
     return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}

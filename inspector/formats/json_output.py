@@ -574,12 +574,11 @@ class PlainGap(PlainRecord, kw_only=True):
     """Number of lost records."""
 
 
-def show(step: Step, run: RunLike | None, split: Split | None = None) -> PlainExchange | PlainHandshake | PlainGap:
-    """Return one record of a run in full (docs/json/show.schema.json); ``split`` is where its time went."""
+def analyzed(step: Step, run: RunLike | None) -> dict[str, Any]:
+    """Return what is shown of one record besides what was sent, and when."""
     record = step.record
     head: dict[str, Any] = {
         "seq": record.seq,
-        "time": utc(record.time),
         "run": (run.number or None) if run else None,
         "certname": (run.certname if run else None) or step.certname,
         "phase": step.phase,
@@ -587,8 +586,28 @@ def show(step: Step, run: RunLike | None, split: Split | None = None) -> PlainEx
         "findings": [
             PlainFinding(finding.rule, finding.severity, finding.message) for finding in shown_by(record.seq, run)
         ],
-        "times_s": split.rounded() if split else UNSET,
     }
+    match record:
+        case Exchange():
+            match, master = step.match, record.master
+            return head | {
+                "endpoint": match.endpoint.name if match else None,
+                "environment": match.environment if match else None,
+                "identity": record.identity,
+                "stripped": record.stripped,
+                "injected": record.injected or None,
+                "added": record.added or None,
+                "tls": {"agent": _leg(record.agent), "master": _leg(master) if master else None},
+            }
+        case Handshake():
+            return head | {"injected": record.injected or None, "tls": {record.leg.side: _leg(record.leg)}}
+    return head
+
+
+def show(step: Step, run: RunLike | None, split: Split | None = None) -> PlainExchange | PlainHandshake | PlainGap:
+    """Return one record of a run in full (docs/json/show.schema.json); ``split`` is where its time went."""
+    record = step.record
+    head = analyzed(step, run) | {"time": utc(record.time), "times_s": split.rounded() if split else UNSET}
     match record:
         case Exchange():
             return _exchange(head, step, record)
@@ -600,8 +619,6 @@ def show(step: Step, run: RunLike | None, split: Split | None = None) -> PlainEx
                 alert=record.alert,
                 alert_by=record.alert_by,
                 culprits=record.culprits,
-                injected=record.injected or None,
-                tls={record.leg.side: _leg(record.leg)},
             )
         case Gap():
             return PlainGap(**head, reason=record.reason, lost=record.lost)
@@ -611,9 +628,7 @@ def _exchange(head: dict[str, Any], step: Step, exchange: Exchange) -> PlainExch
     request, response, master, match = exchange.request, exchange.response, exchange.master, step.match
     return PlainExchange(
         **head,
-        endpoint=match.endpoint.name if match else None,
         dialect=match.dialect if match else None,
-        environment=match.environment if match else None,
         duration_s=round(finite(exchange.ended - exchange.time), 6),
         timings=Timings(
             agent_connected=_moment(exchange.agent.connected),
@@ -626,12 +641,7 @@ def _exchange(head: dict[str, Any], step: Step, exchange: Exchange) -> PlainExch
             response_started=_moment(response.started if response else None),
             response_ended=_moment(response.ended if response else None),
         ),
-        tls={"agent": _leg(exchange.agent), "master": _leg(master) if master else None},
-        identity=exchange.identity,
-        stripped=exchange.stripped,
         error=exchange.error,
-        injected=exchange.injected or None,
-        added=exchange.added or None,
         request=PlainRequest(
             method=request.method, target=request.target, document=plain(step.request), **_message(request)
         ),

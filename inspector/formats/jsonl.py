@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector import inputs
-from inspector.analysis.analyzer import retrace
+from inspector.analysis import limits
+from inspector.analysis.analyzer import Analyzer
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from inspector.analysis.analyzer import Step
     from inspector.formats.lossless import CaptureItem
     from inspector.model import Message, Record
     from inspector.summaries.summary import RunBrief
@@ -31,16 +33,24 @@ def lines(
 ) -> Iterator[str]:
     """Yield one line per record and connection (docs/json/export.schema.json). ``owner`` returns the run of a record
     number, ``sentence`` a finding's sentence as it may leave; without it nothing is withheld."""
+    analyzer = Analyzer(rules=())
     for item in items:
         if isinstance(item, Connection):
             yield json.dumps(lossless.connection(item), separators=(",", ":"))
         else:
-            yield line(item, owner(item.seq), sentence or str)
+            yield _line(item, _read(analyzer, item), owner(item.seq), sentence or str)
 
 
-def line(record: Record, run: RunBrief | None = None, sentence: Callable[[str], str] = str) -> str:
+def _read(analyzer: Analyzer, record: Record) -> Step:
+    try:
+        limits.begin(limits.SECONDS)
+        return analyzer.read(record)
+    finally:
+        limits.end()
+
+
+def _line(record: Record, step: Step, run: RunBrief | None, sentence: Callable[[str], str]) -> str:
     """Return a record as one JSON object (docs/json/export.schema.json) with its run."""
-    (step,) = retrace([record])
     shown = json_output.show(step, run)
     for finding in shown.findings:
         finding.message = sentence(finding.message)

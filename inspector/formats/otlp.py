@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import __version__, regex
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import outline
 from inspector.clocks import nanoseconds
 from inspector.explain.master_log.measured import NOTHING
 from inspector.explain.reference import templates
@@ -97,7 +97,7 @@ class _Traces:
         self._stretches = Stretches()
 
     def record(self, record: Record) -> Iterator[Span]:
-        (step,) = retrace([record])
+        step = outline(record)
         run = self._owner(record.seq)
         run = run if run and run.number else None
         trace, parent = trace_id(run, record), ""

@@ -11,11 +11,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import hashlib
 import itertools
 import secrets
 from collections import Counter
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -108,7 +109,7 @@ _PIECES = 16
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
 _REMEMBERED = 1024
 """Bodies that are remembered as they leave."""
-_CACHED, _SHORT = 50_000, 200
+_CACHED, _SHORT = 100_000, 200
 """Texts whose result is remembered, and their maximum length."""
 _FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
 """Levels of a log."""
@@ -132,6 +133,29 @@ def summary(withheld: Counter[Content]) -> str:
 def records_until(capture: Capture, last: int) -> Iterator[Record]:
     """Yield the records of a capture up to a number: a proxy may be writing more."""
     return itertools.takewhile(lambda record: record.seq <= last, capture.records())
+
+
+class _Results:
+    """What short texts become as they leave, until something is learned: then it may be something else."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str | bool, ...], tuple[Any, int]] = {}
+        """With how many values were withheld, by what was closed and how."""
+        self.get = self._found.get
+        self.learned = 0
+        """How often something was learned."""
+
+    def add(self, key: tuple[str | bool, ...], found: tuple[Any, int], learned: int) -> None:
+        """Add a result, unless something was learned by looking at it."""
+        if learned == self.learned and sum(len(part) for part in key if isinstance(part, str)) <= _SHORT:
+            if len(self._found) >= _CACHED:
+                self._found.clear()
+            self._found[key] = found
+
+    def forget(self) -> None:
+        """Forget all of them: something was learned."""
+        self.learned += 1
+        self._found.clear()
 
 
 class _Given(NamedTuple):
@@ -159,17 +183,11 @@ class Outgoing:
         ``opened`` is what leaves though it is free. Stand-ins of equal values are equal under the same ``salt``."""
         salt = salt or secrets.token_bytes(32)
         self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
-        self._closed_texts: dict[tuple[str, bool, bool], tuple[str, bool]] = {}
-        """Short texts as they leave, with whether something was withheld; in prose or not, opened or not."""
-        self._keys: dict[str, str] = {}
-        """Keys of mappings as they leave."""
-        self._others: dict[tuple[str, ...], tuple[Any, int]] = {}
-        """Headers and targets as they leave, with how many values were withheld."""
-        self._learned = 0
-        """How often something was learned."""
-        self.names = Pseudonyms(salt, self._forget)
-        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known, self._forget)
-        self.known = KnownSecrets(learned=self._forget)
+        self._results = _Results()
+        forget = self._results.forget
+        self.names = Pseudonyms(salt, forget)
+        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known, forget)
+        self.known = KnownSecrets(learned=forget)
         self.certificates = Reissuer(self._text, self.names.packed, salt)
         self._searched = redact.SearchedBodies()
         self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates, self._searched))
@@ -177,6 +195,7 @@ class Outgoing:
             empty = files.digest(b"", algorithm) or ""
             self._digest(empty, empty)
         self._fingerprinted: set[bytes] = set()
+        """Certificates, and what identifies contents, whose digests were learned."""
         self._texts: dict[bytes, bytes] = {}
         self._bodies: dict[_Given, tuple[bytes, Counter[Content]]] = {}
         """Bodies as they leave, with what was withheld of them."""
@@ -250,6 +269,10 @@ class Outgoing:
 
     def _contents(self, before: Message, after: Message) -> None:
         old, masked = embedded.plain(before), embedded.plain(after)
+        given = hashlib.sha256(old).digest() + hashlib.sha256(masked).digest()
+        if given in self._fingerprinted:
+            return
+        self._fingerprinted.add(given)
         new = self._content(masked)
         for algorithm in files.DIGESTS:
             digest = files.digest(new, algorithm) or ""
@@ -351,7 +374,7 @@ class Outgoing:
         line: dict[str, Any] = {}
         if isinstance(message, Request):
             line["method"] = self._text(message.method)
-            line["target"] = self._once((message.target,), partial(self._target, message.target))
+            line["target"] = self._once(("target", message.target), Content.OTHER, self._target, message.target)
         if isinstance(message, Response):
             line["reason"] = self._reason(message.reason)
         version = self._text(message.http_version)
@@ -377,22 +400,27 @@ class Outgoing:
         return tuple(self._pair(name, rewrite.promised(name, value, longer)) for name, value in headers)
 
     def _pair(self, name: str, value: str) -> tuple[str, str]:
-        return self._once((name, value), lambda: (self._text(name), self._header(name, value)))
+        return self._once(("header", name, value), Content.OTHER, self._header, name, value)
 
-    def _once[New](self, given: tuple[str, ...], work: Callable[[], New]) -> New:
-        """Return what a header or a target becomes, all other values of which something may be withheld."""
-        found = self._others.get(given)
+    def _once[*Given, New](
+        self, key: tuple[str | bool, ...], content: Content, work: Callable[[*Given], New], *given: *Given
+    ) -> New:
+        """Return what something becomes; only what is of this content may be withheld of it."""
+        found = self._results.get(key)
         if found is None:
-            learned, before = self._learned, self.withheld[Content.OTHER]
-            new = work()
-            found = new, self.withheld[Content.OTHER] - before
-            self._remember(self._others, given, "".join(given), found, learned)
+            learned, before = self._results.learned, self.withheld[content]
+            new = work(*given)
+            found = new, self.withheld[content] - before
+            self._results.add(key, found, learned)
         elif found[1]:
-            self.withheld[Content.OTHER] += found[1]
+            self.withheld[content] += found[1]
         made: New = found[0]
         return made
 
-    def _header(self, name: str, value: str) -> str:
+    def _header(self, name: str, value: str) -> tuple[str, str]:
+        return self._text(name), self._header_value(name, value)
+
+    def _header_value(self, name: str, value: str) -> str:
         if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
             return quote(self._text(unquote(value)), safe="")
         if name.strip().lower() in _HEADERS or marks.credential(name) or Content.OTHER in self._opened:
@@ -451,8 +479,13 @@ class Outgoing:
         while waiting:
             node, content, free, prose = waiting.pop()
             if isinstance(node, Leaf):
-                new = self._leaf(node.value, content, free=free, prose=prose)
-                node.new = None if new is node.value or new == node.value else new
+                value = node.value
+                new = (
+                    self._closed(value, content, prose=prose)
+                    if isinstance(value, str)
+                    else self._leaf(value, content, free=free)
+                )
+                node.new = None if new is value or new == value else new
                 continue
             if id(node) in visited:
                 continue
@@ -469,12 +502,11 @@ class Outgoing:
                     of = Content.OTHER  # a field of the form that requests a catalog
                 waiting.append((value, of, free or name in _VALUES, loud and name == "message"))
 
-    def _leaf(self, value: Any, content: Content, *, free: bool, prose: bool) -> str | float | None:
+    def _leaf(self, value: Any, content: Content, *, free: bool) -> str | float | None:
+        """Return what a scalar that is no text becomes."""
         match value:
             case None | bool():
                 return value
-            case str():
-                return self._closed(value, content, prose=prose)
             case int() | float():
                 if not free or content in self._opened:
                     return value
@@ -484,12 +516,11 @@ class Outgoing:
         return self.harmless.stand_in(repr(value))
 
     def _key(self, name: str) -> str:
-        new = self._keys.get(name)
-        if new is None:
-            learned = self._learned
-            new = self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
-            self._remember(self._keys, name, name, new, learned)
-        return new
+        return self._once(("key", name), Content.OTHER, self._closed_key, name)
+
+    def _closed_key(self, name: str) -> str:
+        renamed = self._renamed(name)
+        return renamed if self._opened == ALL else self.harmless.key(renamed)
 
     # -- texts --------------------------------------------------------------------------------------------
 
@@ -501,6 +532,10 @@ class Outgoing:
         return self._closed(value, Content.OTHER, prose=not self._pseudonyms)
 
     def _closed(self, value: str, content: Content, *, prose: bool = False) -> str:
+        opened = content in self._opened
+        return self._once((prose, opened, value), content, self._closed_text, value, content, prose)
+
+    def _closed_text(self, value: str, content: Content, prose: bool) -> str:  # noqa: FBT001 - see _once
         if "-----BEGIN " not in value:
             return self._harmless(value, content, prose=prose)
         parts, at = [], 0
@@ -510,32 +545,12 @@ class Outgoing:
         return "".join([*parts, self._harmless(value[at:], content, prose=prose)])
 
     def _harmless(self, value: str, content: Content, *, prose: bool) -> str:
-        opened = content in self._opened
-        key = value, prose, opened
-        found = self._closed_texts.get(key)
-        if found is None:
-            learned = self._learned
-            renamed = self._renamed(value)
-            new = renamed if opened else self.harmless.text(renamed, prose=prose)
-            found = new, new != renamed
-            self._remember(self._closed_texts, key, value, found, learned)
-        if not opened:
-            self.withheld[content] += found[1]
-        return found[0]
-
-    def _remember[Key, New](self, cache: dict[Key, New], key: Key, value: str, new: New, learned: int) -> None:
-        """Remember what a text becomes, unless that was learned only by looking at it: then it is another now."""
-        if len(value) <= _SHORT and learned == self._learned:
-            if len(cache) >= _CACHED:
-                cache.clear()
-            cache[key] = new
-
-    def _forget(self) -> None:
-        """Forget what texts become: something was learned."""
-        self._learned += 1
-        self._closed_texts.clear()
-        self._keys.clear()
-        self._others.clear()
+        renamed = self._renamed(value)
+        if content in self._opened:
+            return renamed
+        new = self.harmless.text(renamed, prose=prose)
+        self.withheld[content] += new != renamed
+        return new
 
     def _renamed(self, value: str) -> str:
         value = self.known.masked(value)

@@ -62,6 +62,8 @@ _IPV4 = regex.compile(r"(?:^|[^\w.])(?P<it>(?:\d{1,3}\.){3}\d{1,3})(?:$|[^\w.]|\
 _IPV6 = regex.compile(
     r"(?:^|[^\w:.])(?P<it>(?:[23][0-9a-fA-F]{3}|[fF][cCdDeE][0-9a-fA-F]{2}):[0-9a-fA-F:]*[0-9a-fA-F:])(?:$|[^\w:])"
 )
+_COLONS = 7
+"""What an address has if it has no two of them in a row."""
 _PAIRS = regex.compile(r"(?:^|[^0-9A-Fa-f:])(?P<it>[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63})(?:$|[^0-9A-Fa-f:])")
 """MAC addresses and fingerprints."""
 _SSH = regex.compile(r"(?:^|[^A-Za-z0-9+/])(?P<it>(AAAA[A-Za-z0-9+/]{16})[A-Za-z0-9+/]{12,}={0,3})|"
@@ -202,8 +204,10 @@ class Pseudonyms:
         word = word.lower().removeprefix("*.")
         if word in self._names or word in self._words or _is_address(word.partition("/")[0]):
             return True
-        labels = word.split(".") if len(word) < _LONGEST and _HOST.fullmatch(word) else [word]
-        return len(labels) > 1 and _longest(self._domains, labels, 1) == len(labels)
+        if "." not in word or len(word) >= _LONGEST:
+            return False
+        labels = word.split(".")
+        return _longest(self._domains, labels, 1) == len(labels) and _HOST.fullmatch(word) is not None
 
     def given(self, word: str) -> bool:
         """Whether a word is a pseudonym, or an address, which has been replaced if it identifies a host."""
@@ -220,7 +224,7 @@ class Pseudonyms:
             value = _SSH.sub(self._ssh, value)
         if (colons := value.count(":")) >= 5:
             value = _PAIRS.sub(self._pairs, value)
-        if colons >= 2:
+        if colons >= _COLONS or "::" in value:
             value = _IPV6.sub(self._ip, value)
         if value.count(".") >= 3:
             value = _IPV4.sub(self._ip, value)
@@ -235,7 +239,11 @@ class Pseudonyms:
         labels = lowered.translate(_LABELS).split()
         if "_" in lowered:
             labels += lowered.translate(_PARTS).split()
-        return not all(known.keys().isdisjoint(labels) for known in (self._tree, self._domains, self._digests))
+        return not (
+            self._tree.keys().isdisjoint(labels)
+            and self._domains.keys().isdisjoint(labels)
+            and self._digests.keys().isdisjoint(labels)
+        )
 
     def address(self, value: str) -> str:
         """Return the pseudonym of an address; loopback, unspecified and broadcast addresses stay."""

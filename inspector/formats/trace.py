@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from inspector import __version__
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import outline
 from inspector.clocks import nanoseconds
 from inspector.explain import timeline
 from inspector.explain.master_log.measured import NOTHING
@@ -110,8 +110,7 @@ class _Trace:
         yield from self._made
 
     def _add(self, record: Record) -> None:
-        (step,) = retrace([record])
-        brief, run = summary.brief_of(step), self._owner(record.seq)
+        brief, run = summary.brief_of(outline(record)), self._owner(record.seq)
         if isinstance(record, Gap):
             args = {"record": record.seq, "lost": record.lost}
             self._instant(f"gap: {clean(record.reason)}", "gap", _micros(record.time), _PROXY, _PROXY, "g", args)

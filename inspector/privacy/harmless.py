@@ -56,6 +56,8 @@ _FIXED = regex.compile(
     r"|ruby\d|php\d|s3|ec2|http2|rc\d{1,2})"
 )
 """Numbers, versions, times, and words with digits that thousands of sites have."""
+_LONGEST = 35
+"""Characters of the longest of them: a time with its zone."""
 _MASKS = regex.compile(
     rf"(?:{MASK})+|{_MARK}[a-z2-7]{{{_LETTERS}}}|{STAND_IN}"
     r"|A(?:KIA|SIA)MASKEDMASKEDMASK|gh[pousr]_(?:MASKED){6}|github_pat_MASKED|glpat-MASKED-MASKED-MASKED|xox[abprs]-MASKED"
@@ -68,7 +70,9 @@ _PIECES = regex.compile(
 )
 """The stand-ins that stay in the content of a file."""
 _DIGEST = regex.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
+_DIGESTS = frozenset({32, 40, 56, 64, 96, 128})
 _UUID = regex.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID_LENGTH = 36
 _PAIRS = regex.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63}")
 _STEPS = str.maketrans(dict.fromkeys("/=&|+?#\\", "\n"))
 """Separators of parts that are judged one by one: of paths, URLs, class names and assignments."""
@@ -93,12 +97,16 @@ class Harmless:
         whatever is admitted: a text may have another result now."""
         self._salt = salt
         self._name, self._learned = name, learned
+        self._identifiers: set[str] = set()
         self._words: set[str] = set()
         self._digests: dict[str, str] = {}
 
     def identifier(self, name: object) -> None:
         """Admit an identifier of the site's code: a class, a type, an environment, a parameter."""
-        if isinstance(name, str) and len(name) <= 100 and _IDENTIFIER.fullmatch(name):
+        if not isinstance(name, str) or name in self._identifiers:
+            return
+        if len(name) <= 100 and _IDENTIFIER.fullmatch(name):
+            self._identifiers.add(name)
             self._learned()
             for part in name.lower().split("::"):
                 self._words |= {part, *part.split("_")}
@@ -202,7 +210,7 @@ class Harmless:
         """Whether a part of a token is harmless."""
         if not part or self._word(part) or self._name(part):
             return True
-        if _FIXED.fullmatch(part):
+        if len(part) <= _LONGEST and _FIXED.fullmatch(part):
             return not part.isdecimal() or int(part) <= _SMALL
         if (MASK in part or STAND_IN in part) and _MASKS.fullmatch(part):
             return True
@@ -247,12 +255,12 @@ class Harmless:
         lowered = part.lower()
         if lowered in self._digests:
             return self._digests[lowered]
-        if _DIGEST.fullmatch(lowered):
+        if len(part) in _DIGESTS and _DIGEST.fullmatch(lowered):
             return self._mac(lowered.encode()).hex()[: len(part)]
-        if _UUID.fullmatch(part):
+        if len(part) == _UUID_LENGTH and _UUID.fullmatch(part):
             made = self._mac(lowered.encode()).hex()
             return "-".join((made[:8], made[8:12], made[12:16], made[16:20], made[20:32]))
-        if _PAIRS.fullmatch(part):
+        if part[2:3] == ":" and _PAIRS.fullmatch(part):
             plain = lowered.replace(":", "")
             made = self._digests.get(plain) or self._mac(plain.encode()).hex()
             shown = ":".join(made[at : at + 2] for at in range(0, len(plain), 2))

@@ -227,8 +227,10 @@ class _Part[M: Message]:
             self.body = _whole(message.body)
         if self.body is None and _broken_request(message, self.plain):
             self.body = _whole(self.plain)
-        elif self.packed and not (searched and searched.has(self.plain, self.media)):
+        elif self.packed and self.plain and not (searched and searched.has(self.plain, self.media)):
             self.body = _read(self.plain, self.media) if _suspicious(self.plain, self.media) else None
+            if searched and self.body is None:
+                searched.add(self.plain, self.media)
         self.query: Tree | None = None
         if isinstance(message, Request) and message.query:
             query = _bytes(message.query)
@@ -264,7 +266,7 @@ class _Part[M: Message]:
             path, mark, query = message.target.partition("?")
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
-            query = _SIGNED.sub(rf"\1{MASK}", query) if query else query
+            query = _SIGNED.sub(rf"\1{MASK}", query) if "sig" in query.lower() else query
             path = _path(path)
             written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
             line["target"] = _replaced(path + mark + query, written)

@@ -10,7 +10,6 @@ import base64
 import json
 import zlib
 from dataclasses import dataclass
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -34,8 +33,7 @@ _DIGITS = 15
 """Maximum number of digits in a Content-Length that is adjusted."""
 
 
-@dataclass(slots=True, eq=False)
-class Leaf:
+class Leaf(msgspec.Struct, eq=False, gc=False):
     """A scalar, and its replacement."""
 
     value: Any
@@ -49,8 +47,7 @@ class Leaf:
         return self.value if self.new is None else self.new
 
 
-@dataclass(slots=True, eq=False)
-class Fields:
+class Fields(msgspec.Struct, eq=False):
     """A mapping: keys need not be different."""
 
     pairs: list[tuple[Leaf, ValueNode]]
@@ -171,9 +168,10 @@ def _packing(body: bytes, wbits: int) -> bytes:
 
 # -- JSON -------------------------------------------------------------------------------------------------
 
-_BETWEEN = frozenset(" \t\n\r,:[]{}")
-_ENDS = _BETWEEN | {'"'}
-"""Characters that end a number or a constant."""
+_BETWEEN = str.maketrans(dict.fromkeys("\t\n\r,:[]{}", " "))
+"""What stands between numbers and constants."""
+_BACKSLASH, _QUOTE = "\ud800", "\ud801"
+"""Stand for an escaped backslash and an escaped quotation mark. Text that was decoded has no half characters."""
 
 
 class _Digits(str):
@@ -200,7 +198,7 @@ def _wrapped(value: Any) -> ValueNode:
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> Fields:
-    return Fields([(Leaf(key), _wrapped(value)) for key, value in pairs])
+    return Fields([(Leaf(key), Leaf(value) if type(value) is str else _wrapped(value)) for key, value in pairs])
 
 
 def _digits(number: str) -> int | _Digits:
@@ -215,24 +213,38 @@ _LARGE = json.JSONDecoder(object_pairs_hook=_fields, strict=False, parse_int=_di
 
 
 def _json_again(source: str, top: ValueNode) -> str:
-    """Return JSON with the replacements. The leaves are found by going through both in the same order."""
-    found = list(_in_order(top))
-    others = any(leaf.new is not None and type(leaf.value) is not str for leaf in found)
-    parts, done, begin, at = [], 0, 0, 0
-    for leaf in found:
-        if type(leaf.value) is str:
-            begin = source.index('"', at)
-            at = scanstring(source, begin + 1, False)[1]  # noqa: FBT003 - the library's own interface
-        elif others:
-            while source[at] in _BETWEEN:
-                at += 1
-            begin = at
-            while at < len(source) and source[at] not in _ENDS:
-                at += 1
+    """Return JSON with the replacements. Every second piece between quotation marks is a text, and texts and other
+    scalars have the same order as the leaves."""
+    pieces = source.replace("\\\\", _BACKSLASH).replace('\\"', _QUOTE).split('"')
+    at = 0
+    others: list[Leaf] = []
+    any_new = False
+    for leaf in _in_order(top):
+        if type(leaf.value) is not str:
+            others.append(leaf)
+            any_new = any_new or leaf.new is not None
+            continue
+        if others:
+            if any_new:
+                pieces[at] = _scalars_again(pieces[at], others)
+            others, any_new = [], False
+        at += 2
         if leaf.new is not None:
-            parts += [source[done:begin], json.dumps(leaf.new)]
+            pieces[at - 1] = json.dumps(leaf.new)[1:-1]
+    pieces[at] = _scalars_again(pieces[at], others)
+    return '"'.join(pieces).replace(_QUOTE, '\\"').replace(_BACKSLASH, "\\\\")
+
+
+def _scalars_again(piece: str, leaves: list[Leaf]) -> str:
+    """Return a piece of JSON without texts, with the replacements of the scalars in it."""
+    parts, done, at = [], 0, 0
+    for leaf, scalar in zip(leaves, piece.translate(_BETWEEN).split(), strict=True):
+        begin = piece.index(scalar, at)
+        at = begin + len(scalar)
+        if leaf.new is not None:
+            parts += [piece[done:begin], json.dumps(leaf.new)]
             done = at
-    return "".join([*parts, source[done:]])
+    return "".join([*parts, piece[done:]])
 
 
 def _in_order(top: ValueNode) -> Iterator[Leaf]:

@@ -132,11 +132,16 @@ SIGNS = (
     "zip ",
 )
 """Texts, in lower case, of which one is in any text with a secret that has no name."""
-_LISTED = regex.compile(r":(?:\d{1,5}|\*):[^\s:]+:[^\s:]+:[^\s:]{5}")
+_PART = r"[^\s:'\"`<>\]]*"
+_LETTER, _OTHER = r"[a-z\\\x{80}-\x{10ffff}]", r"[0-9!#$%&*+=?^~\\\x{80}-\x{10ffff}]"
+"""What ``_mixed`` asks for, in lower case; it may be escaped, and what is not ASCII may be either."""
+_LISTED = regex.compile(
+    rf":(?:\d{{1,5}}|\*):[^\s:]+:[^\s:]+:{_PART}(?:{_LETTER}{_PART}{_OTHER}|{_OTHER}{_PART}{_LETTER})"
+)
 
 
 def listed(text: str) -> bool:
-    """Whether a text may have lines as those of PostgreSQL's passwords."""
+    """Whether a text in lower case may have lines as those of PostgreSQL's passwords; times look similar."""
     return _LISTED.search(text) is not None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer, outline, retrace
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
@@ -19,10 +19,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.summaries import conclusions
 from tests.support.broken_rules import costs_only_itself
 from tests.support.conversations import START, Agent, runs_of, steps, together
-from tests.support.recorded import SAMPLES, records_of
+from tests.support.recorded import SAMPLES, VERSIONS, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from inspector.model import Message, Record
     from inspector.rules import Rule
@@ -229,6 +230,19 @@ def test_a_handshake_that_fails_after_a_fault_is_not_judged() -> None:
         for record in records
     ])  # fmt: skip
     assert [found for found in run.findings if found.severity is Severity.ERROR] == []
+
+
+@pytest.mark.parametrize("sample", [*SAMPLES, *VERSIONS], ids=lambda path: path.stem)
+def test_a_record_by_itself_is_what_it_is_in_a_run(sample: Path) -> None:
+    reader = Analyzer(rules=())
+    for record in records_of(sample):
+        (step,) = retrace([record])
+        alone, read = outline(record), reader.read(record)
+        for each in (alone, read):
+            assert (each.match, each.phase, each.certname) == (step.match, step.phase, step.certname)
+            assert (each.client, each.unanalyzed, each.run) == (step.client, step.unanalyzed, None)
+        assert (read.request, read.response) == (step.request, step.response)
+        assert (alone.request, alone.response) == (None, None)
 
 
 def test_a_record_that_is_only_read_belongs_to_no_run() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import exporting, files, jsonl
@@ -51,6 +52,16 @@ def owners(records: tuple[Record, ...]) -> dict[int, RunBrief]:
 
 def schema() -> Any:
     return json.loads((SCHEMAS / "export.schema.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["har", "trace", "otlp"])
+def test_bodies_of_what_leaves_are_not_decoded_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = records_of(SAMPLES[0])
+    runs = owners(records)
+    decoded: list[object] = []
+    monkeypatch.setattr(Analyzer, "_decode", lambda *given: decoded.append(given))
+    assert list(exporting.text_of(name)(records, runs.get))
+    assert decoded == []
 
 
 # -- jsonl ------------------------------------------------------------------------------------------------

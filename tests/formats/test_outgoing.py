@@ -321,6 +321,32 @@ def test_a_text_whose_name_was_learned_from_itself_is_not_remembered() -> None:
     assert outgoing.sentence("db7 db7.corp.com") == "host1 host1.example"
 
 
+def test_what_is_remembered_is_short_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing, "_CACHED", 3)
+    results = outgoing._Results()
+    for number in range(10):
+        results.add(("key", str(number)), (number, 0), 0)
+        assert len(results._found) <= 3
+    assert results.get(("key", "9")) == (9, 0)
+    results.add(("key", "x" * 1000), (1, 0), 0)
+    assert results.get(("key", "x" * 1000)) is None
+    results.forget()
+    results.add(("key", "late"), (1, 0), 0)  # found with what was known before
+    assert results.get(("key", "9")) is results.get(("key", "late")) is None
+
+
+def test_the_digests_of_equal_contents_are_learned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = []
+    monkeypatch.setattr(Outgoing, "_digest", lambda _, *digests: learned.append(digests))
+    for number in (1, 5):
+        learned.clear()
+        records = list(talk(*(content("modules/acme/a") for _ in range(number))))
+        Outgoing(pseudonyms=True, salt=b"salt").learn(lambda records=records: records)  # type: ignore[misc]
+        if number == 1:
+            once = len(learned)
+    assert len(learned) == once
+
+
 # -- one record without the others --------------------------------------------------------------------------
 
 

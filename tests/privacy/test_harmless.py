@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from inspector.privacy import harmless as harmless_module
 from inspector.privacy.harmless import Harmless
 from inspector.rules import all_rules
 
@@ -95,6 +96,20 @@ def test_identifiers_of_the_sites_code_stay(harmless: Harmless) -> None:
     assert harmless.text("Acme::Web_tier in modules/acme/init.pp") == "Acme::Web_tier in modules/acme/init.pp"
     assert "hunter2" not in harmless.text("hunter2")
     assert "aBcDeFgH" not in harmless.text("aBcDeFgHiJkLmNoPqRsTuVwX")
+
+
+def test_the_longest_form_that_is_harmless_is_no_longer_than_what_is_looked_at(harmless: Harmless) -> None:
+    time = "2026-11-28T12:13:44.123456789+00:00"
+    assert harmless.text(time) == time
+    assert len(time) == harmless_module._LONGEST
+
+
+def test_an_identifier_that_is_known_is_not_learned_again() -> None:
+    learned: list[None] = []
+    harmless = Harmless(b"salt", learned=lambda: learned.append(None))
+    for _ in range(3):
+        harmless.identifier("Acme::Web")
+    assert len(learned) == 1
 
 
 def test_keys_are_names(harmless: Harmless) -> None:

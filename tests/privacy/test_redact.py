@@ -80,6 +80,25 @@ def test_only_the_value_is_masked_and_every_other_byte_stays() -> None:
     assert answer(exchange(whole % b"12345")).body == whole % b'"MASKED"'
 
 
+def test_signs_of_json_within_texts_end_none() -> None:
+    body = (
+        b'{"a\\\\": "x\\"y,", "\\\\\\"":[ -1, 2.5E3 ,true,{"password" : 12345678,"n":null} , ""],'
+        b'"token":"q\\\\z\\"hunter2","e":{} , "l": [ [ ] ], "z": 1e-7 }'
+    )
+    masked = body.replace(b"12345678", b'"MASKED"').replace(b'"q\\\\z\\"hunter2"', b'"MASKED"')
+    assert answer(exchange(body)).body == masked
+
+
+def test_a_body_in_which_nothing_may_be_secret_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    monkeypatch.setattr(redact, "_suspicious", lambda data, _: asked.append(data))
+    record, searched = exchange(b'{"a": "b"}'), redact.SearchedBodies()
+    for _ in range(2):
+        redact.exchange(record, searched)
+        redact.known(record, searched)
+    assert asked.count(b'{"a": "b"}') == 1
+
+
 def test_the_length_is_announced_as_before() -> None:
     body = json.dumps({"p": SENSITIVE}).encode()
     for promised in (len(body), len(body) + 7):

@@ -143,6 +143,21 @@ def test_a_long_secret_is_masked_to_its_end() -> None:
     assert patterns.text(f"password={'a1' * 5000} b") == "password=MASKED b"
 
 
+def test_each_line_of_passwords_has_its_sign_however_it_is_written_and_times_have_none() -> None:
+    chance = seeded("lines")
+    signs = 4 * "abcZé²7%" + "\\\"'`]>:/!_"
+    masked = 0
+    for _ in range(2000):
+        line = f"db1:5432:shop:web:{''.join(chance.choices(signs, k=chance.randrange(5, 10)))}"
+        if written.masked(line) != line:
+            masked += 1
+            for form in (line, json.dumps(line), json.dumps(line, ensure_ascii=False), line.encode().decode("latin-1")):
+                assert written.listed(form.lower()), form
+    assert masked > 100
+    report = '"time":"2026-11-28t12:13:44.123+00:00","evaluation_time":0.00123,"failed":false,"file":"/a","line":12'
+    assert not written.listed(report)
+
+
 def test_docker_in_a_document() -> None:
     packed = "YXBwOmh1bnRlcjI="
     body = json.dumps({"auths": {"a.example": {"auth": packed}}}).encode()

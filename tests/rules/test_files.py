@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.analysis.analyzer import Analyzer
+from inspector.analysis import analyzer
 from inspector.host import pki
 from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
@@ -417,15 +417,15 @@ def test_f13_the_masters_own_certificate_may() -> None:
 
 @pytest.mark.parametrize("extension", ["pp_cli_auth", "1.3.6.1.4.1.34380.1.3.39"])
 def test_f13_by_extension(extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Analyzer._leaf
+    real = analyzer._leaf
 
-    def leaf(self: Analyzer, chain: tuple[bytes, ...]) -> d.Certificate | None:
+    def leaf(chain: tuple[bytes, ...]) -> d.Certificate | None:
         import msgspec
 
-        found = real(self, chain)
+        found = real(chain)
         return msgspec.structs.replace(found, extensions={extension: "true"}) if found else None
 
-    monkeypatch.setattr(Analyzer, "_leaf", leaf)
+    monkeypatch.setattr(analyzer, "_leaf", leaf)
     assert messages("F13", catalog(), bucket(method="GET")) == []
 
 
