@@ -18,7 +18,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,7 +31,7 @@ from inspector.capture.agent_end import AgentEnd
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
-from inspector.cli.relay import Relay
+from inspector.cli.relay import Relay, signals
 from inspector.cli.run_road import FIRST_WITH_PROXY, AsHttpProxy, AsMaster
 from inspector.cli.runs import print_runs
 from inspector.doctor import agent_end, clock_check, findings, report
@@ -86,7 +85,7 @@ LINES, LINE = 20, 1000
 _LEVEL = regex.compile(r"(?:Error|Warning|err|warning): ")
 _FULL = regex.compile(r"No space left on device|Disk quota exceeded|Could not save last run local report")
 
-EXAMPLE = "puppet-inspector run -- puppet agent -t"
+EXAMPLE = "puppet-inspector run -- puppet agent -t; on another node: puppet-inspector run --on HOST -- puppet agent -t"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +115,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FAULT",
         help="inject a fault on purpose, as in '503=10 phase:catalog nth:1'; several are possible; `list` lists them",
     )
+    parser.add_argument(
+        "--on", metavar="HOST", help="do it on this node over ssh, as root: nothing stays there, a copy comes here"
+    )
+    parser.add_argument(
+        "--program",
+        type=Path,
+        metavar="FILE",
+        help="with --on: the one-file build to bring (default: this one, or dist/'s)",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="with --on: bring the capture itself, with its secrets, not a shared copy"
+    )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, after the agent's own output")
     add_rules(parser)
     parser.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
@@ -129,6 +140,10 @@ def execute(arguments: argparse.Namespace) -> int:
             print_line(line)
         return 0
     command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
+    if arguments.on is not None:
+        return _on(arguments, command)
+    if arguments.program or arguments.raw:
+        raise InspectorError("--program and --raw are for a run on another node.", "Name it: --on HOST.")
     finished = run(
         command,
         output=capture_to_write(arguments),
@@ -144,6 +159,27 @@ def execute(arguments: argparse.Namespace) -> int:
     if finished.bootstrapped and not arguments.json:
         print_line(f"the bootstrap, step by step: {installation.typed('bootstrap', str(finished.capture))}")
     return finished.status
+
+
+def _on(arguments: argparse.Namespace, command: Sequence[str]) -> int:
+    """Run it on another node. Raises InspectorError."""
+    from inspector.cli import run_on
+
+    _must_have_command(command)
+    if arguments.rules or arguments.rules_dir:
+        raise InspectorError(
+            "--rules and --rules-dir name files of this host.", "Apply them to the copy: `puppet-inspector check`."
+        )
+    given = {name: getattr(arguments, name) for name in ("master", "ssldir", "confdir", "listen")}
+    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += [f"--{name}={value}" for name in ("also", "fault") for value in getattr(arguments, name)]
+    words += ["--as-master"] * arguments.as_master + ["--json"] * arguments.json
+    return run_on.run(
+        run_on.Wanted(
+            arguments.on, arguments.program, [*words, "--", *command], capture_to_write(arguments), arguments.raw,
+            arguments.json,
+        )
+    )  # fmt: skip
 
 
 class Finished(NamedTuple):
@@ -170,8 +206,7 @@ def run(
 ) -> Finished:
     """Run the agent's command through a proxy of its own. The ``faults`` are injected into this run; ``also`` are
     further servers to record; ``as_master``: the proxy stands in for the master. Raises InspectorError."""
-    if not command:
-        raise InspectorError("There is no agent command.", "For example: puppet-inspector run -- puppet agent -t")
+    _must_have_command(command)
     if shutil.which(command[0]) is None:
         raise InspectorError(f"Command {command[0]} not found.", "Put the agent's command after `--`.")
     conf = puppetconf.read(ssldir, confdir, puppetconf.settings_of(command))
@@ -281,6 +316,11 @@ def _asks_nobody(command: Sequence[str]) -> bool:
     return bool(words) and (words[0] in LOCAL or tuple(words[:2]) in LOCAL)
 
 
+def _must_have_command(command: Sequence[str]) -> None:
+    if not command:
+        raise InspectorError("There is no agent command.", "For example: puppet-inspector run -- puppet agent -t")
+
+
 def _must_stay(command: Sequence[str], conf: PuppetConf) -> None:
     """Raise InspectorError for an agent that goes to the background, and would outlive the proxy."""
     index = _puppet(command)
@@ -328,24 +368,8 @@ class _Stopped(BaseException):
     """A signal to this process; its number is the argument."""
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    """Turn Ctrl-C, SIGTERM and SIGHUP into `_Stopped`, unless they are ignored already (nohup)."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        raise _Stopped(number)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in handlers.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise _Stopped(number)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -> tuple[int, str]:
@@ -355,7 +379,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -
     process = None
     module = "inspector.proxy.launched"
     tied = installation.command(module, str(os.getpid()), f"{module}:execute", *command)
-    with _signals(), Relay() as relay:
+    with signals(_stop), Relay() as relay:
         try:
             process = subprocess.Popen(tied, env=environment, stdout=relay.stdout, stderr=relay.stderr)
             relay.start()
