@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 _FOREGROUND = regex.compile(
     r"-[a-zA-Z]*[tThV][a-zA-Z]*|--(test|no-daemonize|fingerprint|enable|disable|help|version|genconfig|configprint)(=.*)?"
 )
+_UNRECORDED = regex.compile(r"^-- (?:cannot write the capture|the end of the capture)")
+"""Lines of the proxy without which an empty capture looks as if nothing had happened."""
 _TROUBLE = regex.compile(r"^-- |  -- gap: |TLS refused: |no answer: |sent without the agent's identity: ")
 """Lines of the proxy that may explain why the agent failed."""
 PATIENCE = (3.0, 10.0)
@@ -288,12 +290,18 @@ def _of_this_run(line: str, where: str) -> str:
 
 
 def _announce(line: str) -> None:
-    """Print what the proxy says of an injected fault, on a terminal in red, and of a connection that it cannot read."""
+    """Print what the proxy says of an injected fault, on a terminal in red, of a connection that it cannot read, or of
+    a capture that it cannot write."""
     if line.startswith(ALARM):
         text = f"puppet-inspector: {line.removeprefix('-- ')}"
         print(coloured(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
-    elif line.startswith(UNREAD):
+    elif _is_urgent(line):
         _print_note(line.removeprefix("-- "))
+
+
+def _is_urgent(line: str) -> bool:
+    """Whether a line of the proxy is printed at once, whatever becomes of the agent."""
+    return line.startswith(UNREAD) or _UNRECORDED.search(line) is not None
 
 
 # -- what the command would do without the proxy -----------------------------------------------------------------
@@ -424,7 +432,7 @@ def _report(proxy: Proxy, status: int, proxy_status: int | None, found: CaptureR
     """Print what the proxy said of an agent's failure, each reason once."""
     notes: dict[str, str] = {}
     known = any(run.cause for run in found.briefs)
-    lines = (line for line in proxy.lines if not line.startswith(UNREAD))  # those are printed at once
+    lines = (line for line in proxy.lines if not _is_urgent(line))
     for line in lines if status not in (0, 2) else ():
         # Why there was no answer is in the verdict, if there is one.
         if (trouble := _TROUBLE.search(line)) and not (known and "no answer: " in trouble[0]):

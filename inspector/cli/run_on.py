@@ -28,7 +28,7 @@ from inspector.capture.store import Capture
 from inspector.cli.relay import same, signals
 from inspector.errors import InspectorError
 from inspector.formats import files
-from inspector.text import as_json, brief, clean, size
+from inspector.text import as_json, beginning, brief, clean, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,8 @@ PRINTED, CAPTURE = 256 << 20, 2 << 30
 """Bytes that the node may print, and send as a capture."""
 LINE, PIECE = 16 << 10, 64 << 10
 """Bytes of a line that are waited for, and that are read at once."""
+REASON = 400
+"""Characters of why a program cannot be used there."""
 BEAT, SILENCE = 10, 60
 """Seconds between two signs of life that are sent, and without one after which the node ends the run."""
 PATIENCE = 60.0
@@ -446,12 +448,12 @@ class _Session:
                 )
             case ["failed", "unpack", *text]:
                 return InspectorError(
-                    f"The program cannot be unpacked on {host}: {brief(' '.join(text))}.",
+                    f"The program cannot be unpacked on {host}: {beginning(' '.join(text), REASON)}.",
                     f"Free 150 MB in {Path(self._directory).parent}.",
                 )
             case ["failed", "start", *text]:
                 return InspectorError(
-                    f"{program} does not start on {host} ({self._there}): {brief(' '.join(text))}.",
+                    f"{program} does not start on {host} ({self._there}): {beginning(' '.join(text), REASON)}.",
                     "Build it on a host like that one (`make onefile`), and pass it: --program FILE.",
                 )
         return self._strange()
