@@ -1,4 +1,4 @@
-"""Pass on what a command prints, byte for byte, and keep the beginning and the end of it.
+"""Pass on what a command prints, byte for byte, and keep the beginning and the end of it; take the signals meanwhile.
 
 What goes to a terminal still does: the command gets a terminal of its own in its place, so that it colours its lines,
 and sends them, as ever.
@@ -10,10 +10,15 @@ import contextlib
 import fcntl
 import os
 import pty
+import signal
 import termios
 import threading
 import time
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
 FIRST = LAST = 8 * 1024
 """Bytes of each stream that are kept: a mistake in the settings is reported first, why a run failed last."""
@@ -84,7 +89,7 @@ class Relay:
             out = _Stream(1)
             self._streams.append(out)
             # Lines of two streams to one place would lose their order.
-            error = out if _same(1, 2) else _Stream(2)
+            error = out if same(1, 2) else _Stream(2)
             self._streams += [error] if error is not out else []
             self.stdout, self.stderr = out.given, error.given
         return self
@@ -104,7 +109,24 @@ class Relay:
         return "\n".join(stream.text for stream in self._streams)
 
 
-def _same(one: int, other: int) -> bool:
+@contextlib.contextmanager
+def signals(take: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let ``take`` have Ctrl-C, SIGTERM and SIGHUP, unless they are ignored already (nohup)."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, take)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def same(one: int, other: int) -> bool:
+    """Whether two outputs go to one place."""
     first, second = os.fstat(one), os.fstat(other)
     return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 

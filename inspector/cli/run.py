@@ -18,7 +18,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,7 +31,7 @@ from inspector.capture.agent_end import AgentEnd
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
-from inspector.cli.relay import Relay
+from inspector.cli.relay import Relay, signals
 from inspector.cli.run_road import FIRST_WITH_PROXY, AsHttpProxy, AsMaster
 from inspector.cli.runs import print_runs
 from inspector.doctor import agent_end, clock_check, findings, report
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 _FOREGROUND = regex.compile(
     r"-[a-zA-Z]*[tThV][a-zA-Z]*|--(test|no-daemonize|fingerprint|enable|disable|help|version|genconfig|configprint)(=.*)?"
 )
+_UNRECORDED = regex.compile(r"^-- (?:cannot write the capture|the end of the capture)")
+"""Lines of the proxy without which an empty capture looks as if nothing had happened."""
 _TROUBLE = regex.compile(r"^-- |  -- gap: |TLS refused: |no answer: |sent without the agent's identity: ")
 """Lines of the proxy that may explain why the agent failed."""
 PATIENCE = (3.0, 10.0)
@@ -86,7 +87,7 @@ LINES, LINE = 20, 1000
 _LEVEL = regex.compile(r"(?:Error|Warning|err|warning): ")
 _FULL = regex.compile(r"No space left on device|Disk quota exceeded|Could not save last run local report")
 
-EXAMPLE = "puppet-inspector run -- puppet agent -t"
+EXAMPLE = "puppet-inspector run -- puppet agent -t; on another node: puppet-inspector run --on HOST -- puppet agent -t"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +117,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FAULT",
         help="inject a fault on purpose, as in '503=10 phase:catalog nth:1'; several are possible; `list` lists them",
     )
+    parser.add_argument(
+        "--on", metavar="HOST", help="do it on this node over ssh, as root: nothing stays there, a copy comes here"
+    )
+    parser.add_argument(
+        "--program",
+        type=Path,
+        metavar="FILE",
+        help="with --on: the one-file build to bring (default: this one, or dist/'s)",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="with --on: bring the capture itself, with its secrets, not a shared copy"
+    )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, after the agent's own output")
     add_rules(parser)
     parser.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
@@ -129,6 +142,10 @@ def execute(arguments: argparse.Namespace) -> int:
             print_line(line)
         return 0
     command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
+    if arguments.on is not None:
+        return _on(arguments, command)
+    if arguments.program or arguments.raw:
+        raise InspectorError("--program and --raw are for a run on another node.", "Name it: --on HOST.")
     finished = run(
         command,
         output=capture_to_write(arguments),
@@ -144,6 +161,27 @@ def execute(arguments: argparse.Namespace) -> int:
     if finished.bootstrapped and not arguments.json:
         print_line(f"the bootstrap, step by step: {installation.typed('bootstrap', str(finished.capture))}")
     return finished.status
+
+
+def _on(arguments: argparse.Namespace, command: Sequence[str]) -> int:
+    """Run it on another node. Raises InspectorError."""
+    from inspector.cli import run_on
+
+    _must_have_command(command)
+    if arguments.rules or arguments.rules_dir:
+        raise InspectorError(
+            "--rules and --rules-dir name files of this host.", "Apply them to the copy: `puppet-inspector check`."
+        )
+    given = {name: getattr(arguments, name) for name in ("master", "ssldir", "confdir", "listen")}
+    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += [f"--{name}={value}" for name in ("also", "fault") for value in getattr(arguments, name)]
+    words += ["--as-master"] * arguments.as_master + ["--json"] * arguments.json
+    return run_on.run(
+        run_on.Wanted(
+            arguments.on, arguments.program, [*words, "--", *command], capture_to_write(arguments), arguments.raw,
+            arguments.json,
+        )
+    )  # fmt: skip
 
 
 class Finished(NamedTuple):
@@ -170,8 +208,7 @@ def run(
 ) -> Finished:
     """Run the agent's command through a proxy of its own. The ``faults`` are injected into this run; ``also`` are
     further servers to record; ``as_master``: the proxy stands in for the master. Raises InspectorError."""
-    if not command:
-        raise InspectorError("There is no agent command.", "For example: puppet-inspector run -- puppet agent -t")
+    _must_have_command(command)
     if shutil.which(command[0]) is None:
         raise InspectorError(f"Command {command[0]} not found.", "Put the agent's command after `--`.")
     conf = puppetconf.read(ssldir, confdir, puppetconf.settings_of(command))
@@ -253,12 +290,18 @@ def _of_this_run(line: str, where: str) -> str:
 
 
 def _announce(line: str) -> None:
-    """Print what the proxy says of an injected fault, on a terminal in red, and of a connection that it cannot read."""
+    """Print what the proxy says of an injected fault, on a terminal in red, of a connection that it cannot read, or of
+    a capture that it cannot write."""
     if line.startswith(ALARM):
         text = f"puppet-inspector: {line.removeprefix('-- ')}"
         print(coloured(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
-    elif line.startswith(UNREAD):
+    elif _is_urgent(line):
         _print_note(line.removeprefix("-- "))
+
+
+def _is_urgent(line: str) -> bool:
+    """Whether a line of the proxy is printed at once, whatever becomes of the agent."""
+    return line.startswith(UNREAD) or _UNRECORDED.search(line) is not None
 
 
 # -- what the command would do without the proxy -----------------------------------------------------------------
@@ -279,6 +322,11 @@ def _asks_nobody(command: Sequence[str]) -> bool:
     """Whether the command is one of Puppet's that only reads or changes files of this host."""
     words = _words(command)
     return bool(words) and (words[0] in LOCAL or tuple(words[:2]) in LOCAL)
+
+
+def _must_have_command(command: Sequence[str]) -> None:
+    if not command:
+        raise InspectorError("There is no agent command.", "For example: puppet-inspector run -- puppet agent -t")
 
 
 def _must_stay(command: Sequence[str], conf: PuppetConf) -> None:
@@ -328,24 +376,8 @@ class _Stopped(BaseException):
     """A signal to this process; its number is the argument."""
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    """Turn Ctrl-C, SIGTERM and SIGHUP into `_Stopped`, unless they are ignored already (nohup)."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        raise _Stopped(number)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
-    handlers = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in handlers.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise _Stopped(number)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -> tuple[int, str]:
@@ -355,7 +387,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -
     process = None
     module = "inspector.proxy.launched"
     tied = installation.command(module, str(os.getpid()), f"{module}:execute", *command)
-    with _signals(), Relay() as relay:
+    with signals(_stop), Relay() as relay:
         try:
             process = subprocess.Popen(tied, env=environment, stdout=relay.stdout, stderr=relay.stderr)
             relay.start()
@@ -400,7 +432,7 @@ def _report(proxy: Proxy, status: int, proxy_status: int | None, found: CaptureR
     """Print what the proxy said of an agent's failure, each reason once."""
     notes: dict[str, str] = {}
     known = any(run.cause for run in found.briefs)
-    lines = (line for line in proxy.lines if not line.startswith(UNREAD))  # those are printed at once
+    lines = (line for line in proxy.lines if not _is_urgent(line))
     for line in lines if status not in (0, 2) else ():
         # Why there was no answer is in the verdict, if there is one.
         if (trouble := _TROUBLE.search(line)) and not (known and "no answer: " in trouble[0]):

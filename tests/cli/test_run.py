@@ -465,9 +465,11 @@ def test_an_announcement_is_red_on_a_terminal(
     run._announce("-- fault: answered 500: GET / of web1.example (192.0.2.7)")
     run._announce("-- another line")
     run._announce(f"{UNREAD}forge.example:443, none of the node's Puppet servers")
+    run._announce("-- cannot write the capture (only 1 kB free): keeping records in memory, retrying")
     assert capsys.readouterr().err == (
         "puppet-inspector: fault: answered 500: GET / of web1.example (192.0.2.7)\n"
         "puppet-inspector: passed on unread: forge.example:443, none of the node's Puppet servers\n"
+        "puppet-inspector: cannot write the capture (only 1 kB free): keeping records in memory, retrying\n"
     )
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
