@@ -49,7 +49,10 @@ class Overlay(System):
             for name in (*directories, *files):
                 path = self.changes / os.path.relpath(top, self.changes) / name
                 relative = path.relative_to(self.changes)
-                gone = not path.is_symlink() and stat.S_ISCHR(path.lstat().st_mode)
+                try:
+                    gone = stat.S_ISCHR(path.lstat().st_mode)
+                except FileNotFoundError:  # it is being removed at this moment
+                    continue
                 new = not os.path.lexists(self.lower / relative)
                 if (gone or new) and not str(relative).startswith((*VOLATILE, *without)):
                     found.append(f"{relative}{' is gone' * gone}")
