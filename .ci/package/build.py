@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD, DIST = ROOT / "build" / "package", ROOT / "dist"
 NAME = "puppet-inspector"
-INPUTS = ("inspector", "addons", "captures/samples", "docs/protocol.md", "docs/puppet-inspector.1",
+INPUTS = ("inspector", "addons/puppet.py", "captures/samples", "docs/protocol.md", "docs/puppet-inspector.1",
           "docs/puppet-inspector.service", "pyproject.toml", "constraints.txt", "README.md", "LICENSE", "CHANGELOG.md",
           ".ci/package")  # fmt: skip
 """What is built is made of these."""
