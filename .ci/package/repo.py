@@ -43,7 +43,6 @@ def _apt(key: str) -> None:
     (place / "Packages").write_text(build._run("apt-ftparchive", "packages", ".", cwd=place))
     fields = ("Origin", "Label", "Suite")
     options = [word for name in fields for word in ("-o", f"APT::FTPArchive::Release::{name}={build.NAME}")]
-    # Not where it would be listed itself.
     release = build._run("apt-ftparchive", *options, "release", ".", cwd=place)
     (place / "Release").write_text(release)
     _sign(key, "--clearsign", "--output", place / "InRelease", place / "Release")
@@ -52,7 +51,8 @@ def _apt(key: str) -> None:
 
 def _dnf(key: str) -> None:
     place = PLACE / "rpm"
-    build._run("rpmsign", "--define", f"_gpg_name {key}", "--addsign", *place.glob("*.rpm"))
+    options = ("--define", f"_gpg_name {key}", "--define", f"__gpg {shutil.which('gpg')}")
+    build._run("rpmsign", *options, "--addsign", *place.glob("*.rpm"))
     build._run("createrepo_c", "--quiet", "--set-timestamp-to-revision", "--revision", build._date(), place)
     _sign(key, "--armor", "--detach-sign", "--output", place / "repodata/repomd.xml.asc", place / "repodata/repomd.xml")
 

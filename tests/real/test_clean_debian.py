@@ -119,13 +119,13 @@ def test_the_rpm_is_installed_upgraded_and_removed(debian: Clean) -> None:
     """Its scripts run in that directory; what rpm knows of it is there, too."""
 
     def rpm(*words: object) -> str:
-        command = [program("rpm", "rpm"), "--root", debian.root, "--dbpath", "/var/lib/rpm", *words]
+        command = [program("rpm", "rpm"), "--force-debian", "--root", debian.root, "--dbpath", "/var/lib/rpm", *words]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
 
     before = debian.files()
-    rpm("--install", "--nodeps", packages.rpm())
+    assert rpm("--install", "--nodeps", packages.rpm()) == ""
     assert debian.done("puppet-inspector --version") == f"puppet-inspector {__version__}\n"
     state = debian.done(
         "stat -c '%a %U %G' /var/lib/puppet-inspector /etc/puppet-inspector.conf; id -Gn puppet-inspector"
@@ -139,12 +139,13 @@ def test_the_rpm_is_installed_upgraded_and_removed(debian: Clean) -> None:
 
     (debian.root / "etc/puppet-inspector.conf").write_text("puppet_master: changed.example\n")
     (debian.root / "var/lib/puppet-inspector/a.sqlite").write_text("a capture")
-    rpm("--upgrade", "--nodeps", packages.rpm(later=True))
+    assert rpm("--upgrade", "--nodeps", packages.rpm(later=True)) == ""
     assert rpm("--query", "--queryformat", "%{VERSION}", "puppet-inspector") == f"{__version__}+later"
     assert (debian.root / "etc/puppet-inspector.conf").read_text() == "puppet_master: changed.example\n"
 
     (debian.root / "var/lib/puppet-inspector/a.sqlite").unlink()
-    rpm("--erase", "puppet-inspector")
+    saved = "/etc/puppet-inspector.conf"
+    assert rpm("--erase", "puppet-inspector") == f"warning: {saved} saved as {saved}.rpmsave\n"
     debian.done("rm /etc/puppet-inspector.conf.rpmsave; userdel puppet-inspector")
     assert debian.files() - before == set()
 
