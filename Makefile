@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-ground test-real test-versions test-openvox-ca check lint docs bench soak faults site samples package onefile release clean
+.PHONY: help demo test test-slow test-all test-ground test-real test-versions test-openvox-ca check lint docs bench soak faults site samples interpreter package onefile container repo test-packages release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto
@@ -72,10 +72,22 @@ site: .venv/installed  ## record a site of real modules on Puppet Server 7.9.5 a
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples
 
-package: .venv/installed  ## build wheel, sdist, one-file build, .deb and SBOM into dist/, with their digests
+interpreter: .venv/python  ## build the Python that makes packages start from glibc 2.31 on, once (root, debootstrap)
+	$(BIN)/python .ci/package/interpreter.py
+
+package: .venv/installed  ## build wheel, sdist, one-file build, .deb, .rpm and SBOM into dist/, with their digests
 	$(BIN)/python .ci/package/build.py all
 
 onefile: package  ## the same: the file with its own Python is dist/puppet-inspector-VERSION-linux-MACHINE
+
+container: .venv/installed  ## lay out what a container is made of, from the .deb: Containerfile and root
+	$(BIN)/python .ci/package/container.py
+
+repo: .venv/installed  ## make dist/repo for apt and dnf of the packages in dist/, signed: KEY=FINGERPRINT
+	$(BIN)/python .ci/package/repo.py $(KEY)
+
+test-packages: .venv/installed  ## start what `package repo` built on Debian 11, 12, 13 in directories (root): into docs/install.md
+	$(BIN)/python .ci/package/check.py
 
 release:  ## check that version, changelog, tag and the files in dist/ belong together
 	$(BIN)/python .ci/package/release.py

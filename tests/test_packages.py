@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
+type Started = subprocess.CompletedProcess[str]
+
 PROGRAM = packages.BUILD / "tree/puppet-inspector"
 
 
@@ -49,8 +51,8 @@ def test_each_file_has_its_digest(dist: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     suffixes = sorted(line.split(": ")[0].rpartition(__version__)[2] for line in done.stdout.splitlines())
     machine = os.uname().machine
-    assert suffixes[:3] == sorted([f"-linux-{machine}", "-py3-none-any.whl", ".cdx.json"])
-    assert len(suffixes) == 5
+    assert suffixes[:4] == sorted([f"-1.{machine}.rpm", f"-linux-{machine}", "-py3-none-any.whl", ".cdx.json"])
+    assert len(suffixes) == 6
 
 
 @pytest.mark.parametrize("python", _pythons(), ids=lambda path: path.parts[-3])
@@ -95,9 +97,54 @@ def test_lintian_finds_no_error(dist: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-# -- the file that unpacks itself -----------------------------------------------------------------------------------
+def test_rpmlint_finds_no_error(dist: Path) -> None:
+    command = [
+        program("rpmlint", "rpmlint"),
+        "--config",
+        str(ROOT / ".ci/package/rpm/rpmlint.toml"),
+        str(packages.rpm()),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert " 0 errors" in done.stdout, done.stdout + done.stderr
 
-type Started = subprocess.CompletedProcess[str]
+
+def test_the_container_runs_without_a_shell_or_a_right(dist: Path, tmp_path: Path) -> None:
+    """With nothing but its own root, which it cannot write, and one directory for captures."""
+    subprocess.run([sys.executable, ROOT / ".ci/package/container.py"], check=True, capture_output=True)
+    root = packages.BUILD / "container/root"
+    assert not [path for path in root.rglob("*") if path.name in {"sh", "bash", "dash", "busybox"}]
+    captures, keys = tmp_path / "captures", tmp_path / "keys"
+    captures.mkdir(mode=0o777)
+    captures.chmod(0o777)
+    keys.mkdir()
+    shutil.copy(ROOT / "captures/samples/first-run.sqlite", captures)
+    alone = [program("bwrap", "bubblewrap"), "--unshare-all", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL",
+             "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--bind", captures, "/captures",
+             "--ro-bind", keys, "/keys", "--chdir", "/captures", "--clearenv", "--setenv", "HOME", "/captures",
+             "/usr/bin/puppet-inspector"]  # fmt: skip
+
+    def start(*words: str) -> Started:
+        return subprocess.run([*map(str, alone), *words], capture_output=True, text=True, timeout=300)
+
+    assert start("--version").stdout == f"puppet-inspector {__version__}\n"
+    assert "catalog" in start("list", "first-run.sqlite").stdout
+    proxy = start("proxy", "--options", "/etc/puppet-inspector.conf", "--set", "puppet_master=puppet.example")
+    assert (proxy.returncode, proxy.stdout) == (2, "")
+    assert proxy.stderr.startswith("puppet-inspector: Cannot read the CA bundle /keys/certs/ca.pem"), proxy.stderr
+
+
+def test_a_repository_needs_a_key(dist: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / ".ci/package/repo.py")]
+    for given, reason in ([], "."), (["0123"], ": gpg has none of '0123'."):
+        done = subprocess.run([*command, *given], env=os.environ | {"GNUPGHOME": str(tmp_path)}, capture_output=True,
+                              text=True)  # fmt: skip
+        assert (done.returncode, done.stderr.splitlines()) == (2, [
+            f"There is no key to sign with{reason}",
+            "  make repo KEY=FINGERPRINT, one that `gpg --list-secret-keys` names.",
+        ])  # fmt: skip
+
+
+# -- the file that unpacks itself -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -246,9 +293,16 @@ def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:
     git("add", "-A")
     git("commit", "-qm", "1.2.3")
     git("tag", "v1.2.3")
-    for name in ("a-1.2.3.whl", "a-1.2.3.tar.gz", "a-1.2.3-linux-x", "a_1.2.3.deb", "a-1.2.3.cdx.json"):
+    for name in (
+        "a-1.2.3.whl",
+        "a-1.2.3.tar.gz",
+        "a-1.2.3-linux-x",
+        "a_1.2.3.deb",
+        "a-1.2.3-1.x.rpm",
+        "a-1.2.3.cdx.json",
+    ):
         (tmp_path / "dist" / name).write_text(name)
-    _made_deb(tmp_path / "dist/a_1.2.3.deb", "libc6 (>= 2.36)")
+    _made_deb(tmp_path / "dist/a_1.2.3.deb", "libc6 (>= 2.31)")
     names = sorted(path.name for path in (tmp_path / "dist").iterdir())
     sums = subprocess.run(["sha256sum", *names], cwd=tmp_path / "dist", check=True, capture_output=True)
     (tmp_path / "dist/SHA256SUMS").write_bytes(sums.stdout)
@@ -260,8 +314,8 @@ def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("glibc", "found"),
     [
-        ("libc6 (>= 2.36)", []),
-        ("libc6 (>= 2.41)", ["needs glibc 2.41: build it on Debian 12."]),
+        ("libc6 (>= 2.31)", []),
+        ("libc6 (>= 2.36)", ["needs glibc 2.36: make interpreter package."]),
         ("adduser", ["does not say which glibc it needs: make package."]),
     ],
 )

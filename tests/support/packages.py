@@ -37,3 +37,10 @@ def deb(*, later: bool = False) -> Path:
     place = built()
     (path,) = BUILD.glob("*later*.deb") if later else place.glob(f"puppet-inspector_{__version__}_*.deb")
     return path
+
+
+def rpm(*, later: bool = False) -> Path:
+    """The same for RHEL and SUSE."""
+    place = built()
+    (path,) = BUILD.glob("*later*.rpm") if later else place.glob(f"puppet-inspector-{__version__}-*.rpm")
+    return path
