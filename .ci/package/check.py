@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import build
 import repo
 
-import build
 from tests.real import releases
 
 NAMES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13"}
