@@ -20,7 +20,6 @@ from tests.support.programs import program
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.real.agent import RealAgent
     from tests.real.overlay import Overlay
     from tests.real.through import Stage
 
@@ -68,12 +67,11 @@ def _apply(node: Overlay, manifest: str) -> subprocess.CompletedProcess[str]:
     return node.run(f"{APPLY} /srv/site.pp")
 
 
-def test_it_is_applied_twice_and_taken_away(node: Overlay, stage: Stage, steady: RealAgent) -> None:
+def test_it_is_applied_twice_and_taken_away(node: Overlay, stage: Stage) -> None:
     port = free_port(ADDRESS)
-    stage.enrolled(NAME)
-    agent = stage.directory / NAME
+    agent = stage.enrolled(NAME)
     srv = node.changes / "srv"
-    shutil.copytree(agent / "ssl", srv / "ssl")
+    shutil.copytree(agent.ssldir, srv / "ssl")
     shutil.copy(packages.deb(), srv / "puppet-inspector.deb")
     (srv / "start").write_text(START)
     (srv / "start").chmod(0o755)
@@ -89,10 +87,14 @@ def test_it_is_applied_twice_and_taken_away(node: Overlay, stage: Stage, steady:
         assert state.startswith(f"400 puppet-inspector /var/lib/puppet-inspector/ssl/private_keys/{NAME}.pem\n")
         conf = (node.changes / "etc/puppet-inspector.conf").read_text()
         assert "puppet_only: 'it''s, module.example'\npuppet_wire: false\n" in conf
+        unit = node.run(
+            "! command -v systemd-analyze >/dev/null || systemd-analyze verify --man=no puppet-inspector.service"
+        )
+        assert (unit.returncode, unit.stderr) == (0, "")
         # An agent's run through the service, which presents the node's own certificate.
         _wait_for(node, f"{ADDRESS}:{port}")
         with host_names({NAME: ADDRESS}):
-            done = _agent_of(stage).run(server=NAME, port=port)
+            done = agent.run(server=NAME, port=port)
         assert done.status == 2, done.output
     finally:
         stopped = _apply(node, present.replace("proxy          => 'node',", ""))
@@ -108,13 +110,6 @@ def test_it_is_applied_twice_and_taken_away(node: Overlay, stage: Stage, steady:
     assert [name for name in left if name != "var/cache/puppet-inspector is gone"] == []
     again = _apply(node, ABSENT)
     assert again.returncode == 0, again.stdout + again.stderr
-
-
-def _agent_of(stage: Stage) -> RealAgent:
-    """The agent whose certificate the node has."""
-    from tests.real.agent import RealAgent
-
-    return RealAgent(stage.directory / NAME, NAME)
 
 
 def _wait_for(node: Overlay, address: str) -> None:
