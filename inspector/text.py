@@ -75,6 +75,7 @@ def _in_json(code: int) -> str:
 
 
 _CLEAN = _Table(lambda code: f"\\x{code:02x}")
+_LINES = _Table(lambda code: f"\\x{code:02x}", "\n\t")
 # Line feeds outside strings are the layout of JSON; those within are escaped already.
 _JSON = _Table(_in_json, "\n")
 
@@ -82,6 +83,11 @@ _JSON = _Table(_in_json, "\n")
 def clean(text: str) -> str:
     """Return captured text with all that is not shown, or that a terminal obeys, as an escape (``is_shown``)."""
     return text if text.isprintable() and _BLANK.isdisjoint(text) else text.translate(_CLEAN)
+
+
+def clean_lines(text: str) -> str:
+    """Return text with all but its characters that can be seen, tabs and ends of lines as escapes."""
+    return text.translate(_LINES)
 
 
 def as_json(value: Any) -> str:

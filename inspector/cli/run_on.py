@@ -28,7 +28,7 @@ from inspector.capture.store import Capture
 from inspector.cli.relay import same, signals
 from inspector.errors import InspectorError
 from inspector.formats import files
-from inspector.text import as_json, beginning, brief, clean, size
+from inspector.text import as_json, beginning, brief, clean, clean_lines, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +54,8 @@ _BUILT_FOR = regex.compile(r"-linux-(\w+)$")
 """The machine in the name of a build."""
 _PAYLOAD = b"\n\x1f\x8b\x08"
 """Where the archive begins in a build that unpacks itself."""
-_SHOWN = regex.compile(r"\x1b\[(?:[01](?:;3[1-7])?)?m|[\t\n]")
-"""What is passed on beside text that can be seen: Puppet's colours, tabs, ends of lines."""
+_COLOUR = regex.compile(r"\x1b\[(?:[01](?:;3[1-7])?)?m")
+"""Puppet's colours, which are passed on."""
 
 _READ = "sh -c 'eval \"$(dd bs=1 count={} 2>/dev/null)\"' puppet-inspector-on"
 """Starts a script of so many bytes that comes through standard input: any login shell reads this in the same way, and
@@ -210,10 +210,10 @@ class _Screen:
         for there, here in self.names:
             data = data.replace(there, here)
         text, done = self._decoder.decode(data), 0
-        for part in _SHOWN.finditer(text):
-            self._stream.write(clean(text[done : part.start()]) + part[0])
+        for part in _COLOUR.finditer(text):
+            self._stream.write(clean_lines(text[done : part.start()]) + part[0])
             done = part.end()
-        self._stream.write(clean(text[done:]))
+        self._stream.write(clean_lines(text[done:]))
         self._stream.flush()
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import installation
-from inspector.cli import run_on
+from inspector.cli import commands, run, run_on
 from inspector.cli.main import main
+from inspector.errors import InspectorError
 from tests.support import places, sshd
 from tests.support.sshd import Node
 from tests.support.waiting import eventually
@@ -349,6 +350,7 @@ def test_signs_of_life_keep_a_run_alive(
     assert main(_words(program, output, "--", "sleep", "3")) == 0
 
 
+@pytest.mark.slow
 def test_what_a_kill_of_all_leaves_is_removed_by_the_next(
     node: Node, program: Path, output: Path, tmp_path: Path
 ) -> None:
@@ -375,6 +377,7 @@ def test_what_a_kill_of_all_leaves_is_removed_by_the_next(
     (node.place / "puppet-inspector-on.1.link").unlink()
 
 
+@pytest.mark.slow
 def test_two_runs_do_not_disturb_each_other(node: Node, program: Path, output: Path, tmp_path: Path) -> None:
     process = _begun(node, *_words(program, output, *WAITS))
     (own,) = node.place.iterdir()
@@ -423,8 +426,8 @@ READY = (
         (f"{READY}; echo $n done 0 3000000000", "The capture of node has 3000.0 MB; no more than 2147.5 MB are taken."),
         (f"{READY}; echo $n done 0 9; echo", "The connection with node was lost."),
         (f"{READY}; echo $n done 0 5; echo junk", "captures/copy.sqlite"),
-        (f"{READY}; exec yes", "node printed more than 1.0 MB."),
-        (f"{READY}; exec yes >&2", "node printed more than 1.0 MB."),
+        (f"{READY}; exec yes", "node printed more than 100.0 kB."),
+        (f"{READY}; exec yes >&2", "node printed more than 100.0 kB."),
         (f"{READY}; printf '%s ' $n; dd if=/dev/zero bs=65536 count=9", "node sent what its script cannot have sent."),
         (f"{READY}; echo $n failed unpack $(printf '\\033]0;x')", "cannot be unpacked on node: \\x1b]0;x."),
     ],
@@ -437,7 +440,7 @@ def test_what_a_node_sends_is_bounded_and_harmless(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(run_on, "PRINTED", 1 << 20)
+    monkeypatch.setattr(run_on, "PRINTED", 100_000)
     assert hostile(script) == 2
     printed = capfd.readouterr()
     assert message in printed.err
@@ -467,7 +470,6 @@ def test_what_ssh_takes_is_taken(
     ("words", "message"),
     [
         (["--on", "node"], "There is no agent command."),
-        (["--on", "node", "--rules-dir", "/etc/ssl", "--", "true"], "name files of this host."),
         (["--raw", "--", "true"], "--program and --raw are for a run on another node."),
         (["--on", "node", "-o", "{exists}", "--", "true"], "already exists."),
         (["--on", "node", "--program", "/nowhere/x", "--", "true"], "Cannot use /nowhere/x: No such file"),
@@ -486,3 +488,9 @@ def test_mistakes_are_found_before_anything_is_connected(
     exists.touch()
     assert main(["run", *(word.replace("{exists}", str(exists)) for word in words)]) == 2
     assert message in capfd.readouterr().err
+
+
+def test_rules_are_for_the_copy() -> None:
+    given = commands.parser_of("run").parse_args(["--on", "node", "--rules-dir", "rules", "--", "true"])
+    with pytest.raises(InspectorError, match="name files of this host"):
+        run.execute(given)
