@@ -69,10 +69,9 @@ $PREFIX/bin/python3 -c 'import bz2, ctypes, curses, lzma, readline, sqlite3, ssl
 """
 _LIBRARIES = r"""
 set -eu
-export LD_LIBRARY_PATH=$PREFIX/lib
 own=$(find $PREFIX -type f \( -name '*.so*' -o -path '*/bin/python3.*[0-9]' \))
 # Wheels of others want the two of the compiler.
-ldd $own /usr/lib/*/libstdc++.so.6 | awk '$3 ~ /^\/(usr\/)?lib\// { print $3 }' | sort -u |
+LD_LIBRARY_PATH=$PREFIX/lib ldd $own /usr/lib/*/libstdc++.so.6 | awk '$3 ~ /^\/(usr\/)?lib\// { print $3 }' | sort -u |
     grep -vE '/lib(c|m|dl|pthread|rt|util|resolv)\.so' > /src/libraries
 echo /usr/lib/*/libstdc++.so.6 | tr ' ' '\n' >> /src/libraries
 mkdir $PREFIX/licenses
