@@ -56,7 +56,7 @@ def execute(arguments: argparse.Namespace) -> int:
     findings and error texts stay. `import` reads the first three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
-    if logs_named(arguments) and not exporting.FORMATS[kind].timed:
+    if logs_named(arguments) and "times" not in exporting.FORMATS[kind].takes:
         raise InspectorError(
             f"The format {kind} has no place for what a master's logs say.",
             "Pass a file: -o FILE.trace.json or -o FILE.otlp.json",

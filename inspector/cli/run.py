@@ -87,7 +87,7 @@ LINES, LINE = 20, 1000
 _LEVEL = regex.compile(r"(?:Error|Warning|err|warning): ")
 _FULL = regex.compile(r"No space left on device|Disk quota exceeded|Could not save last run local report")
 
-EXAMPLE = "puppet-inspector run -- puppet agent -t; on another node: puppet-inspector run --on HOST -- puppet agent -t"
+EXAMPLE = "puppet-inspector run -- puppet agent -t"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

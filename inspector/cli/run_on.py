@@ -22,7 +22,7 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TextIO
 
-from inspector import __version__, installation, regex
+from inspector import __version__, inputs, installation, regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.relay import same, signals
@@ -171,7 +171,7 @@ def run(wanted: Wanted) -> int:
         )
     files.must_be_new(wanted.output, files.OPTION)
     if wanted.program:
-        wanted.program.open("rb").close()  # before anything is connected
+        inputs.opened(wanted.program).close()  # before anything is connected
     if shutil.which(SSH[0]) is None:
         raise InspectorError(
             "OpenSSH's client ssh is not installed on this host.", "Install it: openssh-client, or openssh-clients."
@@ -517,7 +517,7 @@ def _build_for(machine: str, wanted: Wanted) -> Path:
 def _packed(program: Path) -> IO[bytes]:
     """Return the archive of a program, at its beginning. Raises OSError."""
     if program.is_file():
-        file = program.open("rb")
+        file = inputs.opened(program)
         if (at := file.read(PIECE).find(_PAYLOAD)) > 0:
             file.seek(at + 1)
             return file

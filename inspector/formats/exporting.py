@@ -50,8 +50,8 @@ class Format(NamedTuple):
     """Writes the items of a capture to a new file and returns the number of records in it."""
     note: str = ""
     """What becomes of failed handshakes and gaps, if the format has no place for them; ``{others}`` counts them."""
-    timed: bool = False
-    """Whether its lines show what a master's logs say about time."""
+    takes: tuple[str, ...] = ()
+    """What else its lines show of what was chosen (fields of ``Chosen``)."""
     about: str = ""
     """What is not as it was on the wire, if a reader could think so."""
 
@@ -62,10 +62,15 @@ FORMATS = {
         write=_write_flows,
         note="A flow file cannot contain {others}: they are left out.",
     ),
-    "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
+    "har": Format(
+        (".har",),
+        lines=har.lines,
+        takes=("unanalyzed",),
+        note="HAR cannot express {others}: they are in _puppet.records.",
+    ),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
-    "trace": Format((".trace.json", ".trace"), lines=trace.lines, timed=True),
-    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines, timed=True),
+    "trace": Format((".trace.json", ".trace"), lines=trace.lines, takes=("times",)),
+    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines, takes=("times",)),
     "pcapng": Format(
         (".pcapng",),
         write=packet_capture.write,
@@ -144,8 +149,8 @@ class Chosen:
         """Yield them in a format that is text. ``watch`` is called before the first line, ``writing`` between the
         lines. Raises InspectorError.
         """
-        lines = text_of(name)
-        return self._lines(partial(lines, times=self.times) if FORMATS[name].timed else lines, watch, writing)
+        more = {field: getattr(self, field) for field in FORMATS[name].takes}
+        return self._lines(partial(text_of(name), **more), watch, writing)
 
     def write(self, name: str, path: Path, watch: Watch = unwatched) -> int:
         """Write them to a new file; return their number. Raises InspectorError."""

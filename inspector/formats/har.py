@@ -13,6 +13,7 @@ import base64
 import contextlib
 import ipaddress
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
@@ -27,7 +28,7 @@ from inspector.protocol import decode
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from inspector.formats.lossless import CaptureItem
     from inspector.model import Message, Record, Request, Response
@@ -58,9 +59,11 @@ def lines(
     items: Iterable[CaptureItem],
     owner: Callable[[int], RunBrief | None] = lambda _: None,
     sentence: Callable[[str], str] | None = None,
+    unanalyzed: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield the archive, one line per entry. ``owner`` returns the run of a record number, ``sentence`` a finding's
-    sentence as it may leave; without it nothing is withheld."""
+    sentence as it may leave; without it nothing is withheld. ``unanalyzed`` are the records that were not analyzed, and
+    why."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
@@ -72,7 +75,7 @@ def lines(
             waiting.append(item)
             continue
         run = owner(item.seq)
-        extra = _extra(item, run, sentence or str)
+        extra = _extra(item, run, sentence or str, unanalyzed.get(item.seq))
         if not isinstance(item, Exchange):
             others.append(extra)
             continue
@@ -104,9 +107,12 @@ def _comment(others: list[dict[str, Any]], *, closed: bool) -> str:
     return " ".join(sentences)
 
 
-def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str]) -> dict[str, Any]:
+def _extra(
+    record: Record, run: RunBrief | None, sentence: Callable[[str], str], unanalyzed: str | None
+) -> dict[str, Any]:
     """Return the fields of ``_puppet`` for a record."""
     shown: dict[str, Any] = msgspec.to_builtins(json_output.analyzed(outline(record), run))
+    shown["not_analyzed"] = unanalyzed or shown["not_analyzed"]
     for finding in shown["findings"]:
         finding["message"] = sentence(finding["message"])
     return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}
