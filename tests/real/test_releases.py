@@ -30,18 +30,20 @@ def test_one_that_is_not_made_in_time(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_directory_that_was_made_before_gets_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[tuple[Path, list[str]]] = []
+    lacking = releases.ALSO["sid"]
 
     def install(system: releases.System, packages: list[str], seconds: float | None) -> None:
         installed.append((system.root, packages))
-        (system.root / "usr/bin").mkdir(parents=True)
-        (system.root / "usr/bin/ps").touch()
+        for file in lacking.values():
+            (system.root / file).parent.mkdir(parents=True, exist_ok=True)
+            (system.root / file).touch()
 
     monkeypatch.setattr(releases, "_install", install)
     monkeypatch.setenv("XDG_CACHE_HOME", f"{tmp_path}")
     (root := releases.cache() / "sid-openvox-agent").mkdir(parents=True)
     assert releases.stored("sid").root == root
     assert releases.stored("sid").root == root
-    assert installed == [(root, ["procps"])]
+    assert installed == [(root, [*lacking])]
 
 
 def test_the_last_line_names_what_could_not_be_had() -> None:
