@@ -102,20 +102,21 @@ def of_large(path: Path, now: float) -> Newest | None:
         if indexed is not None:
             return None
     with Capture.open(path) as capture:
-        return of_records(capture, now, NEWEST) if capture.last > MANY else None
+        return of_records(capture, now, NEWEST) if _length(capture) > MANY else None
 
 
 def of_records(capture: Capture, now: float, number: int) -> Newest:
     """Return what so many records at the end of a capture show. Raises CaptureError."""
     reader = Reader(capture.path, Ledger())
-    after = max(0, capture.last - number)
+    length = _length(capture)
+    after = capture.last - min(number, length)
     beginnings = Beginnings()
     for record in capture.records(after):
         beginnings.add(reader.take(record))
     found = reader.finish()
     first = {run.brief.number: run.seqs[0] for run in found.runs}
     judgement = judge([Recorded(found.briefs, capture.path, capture.present(now), found.apart)], now)
-    newest = Newest(capture.last - after, capture.last, [], [])
+    newest = Newest(min(number, length), length, [], [])
     for node in judgement.nodes.values():
         latest = node.runs[-1].run
         if latest.certname != node.name or latest.state is not RunState.OVER or first[latest.number] not in beginnings:
@@ -126,6 +127,12 @@ def of_records(capture: Capture, now: float, number: int) -> Newest:
             latest = msgspec.structs.replace(latest, verdict=None, why=None)
         into.append(latest)
     return newest
+
+
+def _length(capture: Capture) -> int:
+    """How many records there are. One that continues another capture does not begin with the first number; counting
+    them would read all of it."""
+    return capture.last - capture.first + 1 if capture.last else 0
 
 
 def _others(number: int) -> str:

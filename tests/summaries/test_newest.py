@@ -10,7 +10,7 @@ from inspector.capture.store import Capture
 from inspector.runs.examples import catalog, node, plugins, report, talk, together
 from inspector.summaries import index, indexer, newest, reading
 from inspector.summaries.judgement import state_after
-from tests.support.captures import recording, save
+from tests.support.captures import keep, recording, save
 from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, name_of, records_of
 
 if TYPE_CHECKING:
@@ -76,6 +76,20 @@ def test_each_run_that_began_within_is_answered(fleet: Path) -> None:
     assert (failed.name, failed.outcome, failed.cause) == ("n4.example", "failed", "S01")
     assert failed.verdict
     assert "Unknown resource type" in failed.verdict.reason
+
+
+def test_a_capture_that_continues_another_one_has_only_its_own_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newest, "MANY", 7)
+    with Capture.create(tmp_path / "c.sqlite", after=1000) as capture:
+        keep(capture, *together(_run(1), _run(2, failed=True)))
+        assert capture.last == 1008
+    found = newest.of_large(tmp_path / "c.sqlite", NOW)
+    assert found
+    assert (found.records, found.of) == (8, 8)
+    monkeypatch.setattr(newest, "MANY", 8)
+    assert newest.of_large(tmp_path / "c.sqlite", NOW) is None
 
 
 def test_nodes_that_fail_alike_are_one_line(tmp_path: Path) -> None:
