@@ -39,7 +39,7 @@ apt-get purge -q -y puppet-inspector
 """
 DNF = """
 set -eu
-rm -rf /srv/root; mkdir -p /srv/root /etc/yum.repos.d
+rm -rf /srv/downloaded; mkdir -p /srv/downloaded /etc/yum.repos.d
 cat > /etc/yum.repos.d/own.repo <<END
 [own]
 name=own
@@ -49,8 +49,8 @@ gpgcheck=1
 repo_gpgcheck=1
 END
 rpm --import /srv/repo/puppet-inspector.asc
-dnf -y --releasever 9 --setopt reposdir=/etc/yum.repos.d download puppet-inspector --destdir /srv/root
-rpm --checksig /srv/root/*.rpm
+dnf -y --releasever 9 --setopt reposdir=/etc/yum.repos.d download puppet-inspector --destdir /srv/downloaded
+rpm --checksig /srv/downloaded/*.rpm
 """
 
 
