@@ -127,11 +127,15 @@ def examples(rule: Rule) -> list[Sequence[Record]]:
     return [*rule.bad(), *rule.good()]
 
 
+WELL = frozenset({("well", None)})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_of_each_example_of_a_rule(tmp_path: Path, rule: Rule) -> None:
-    """Of those that end alike one is asked for: tables are made for each."""
-    asked: set[frozenset[tuple[str, str | None]]] = set()
+    """Of those that end alike one is asked for: tables are made for each. Most good ones end well: asked once."""
+    asked = {WELL} if rule is not all_rules()[0] else set()
+    reported = False
     for number, records in enumerate(filter(None, examples(rule))):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -139,8 +143,9 @@ def test_of_each_example_of_a_rule(tmp_path: Path, rule: Rule) -> None:
         nodes = of_judgement(reading.judged(reading.read_together([capture]), now)).nodes
         ends = frozenset((state, cause) for state, cause, _ in nodes.values())
         if ends not in asked:
-            agree([capture], folder, now, timed=bool(asked))
+            agree([capture], folder, now, timed=reported)
             asked.add(ends)
+            reported = True
 
 
 @pytest.mark.slow
