@@ -167,11 +167,13 @@ class _Over(Exception):
 
 
 class Effort:
-    """The tries of a reduction, for some seconds at most."""
+    """The tries of a reduction, which take some seconds at most; what is done between them does not count."""
 
     def __init__(self, seconds: float, watch: Watch = unwatched, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._watch = clock, watch
-        self._began, self._seconds = clock(), seconds
+        self._seconds, self._spent = seconds, 0.0
+        self._began: float | None = None
+        """When the try under way began."""
         self.tries = 0
         self.ended = Ended.SMALLEST
         """Why it ended, or would have ended so far."""
@@ -182,7 +184,8 @@ class Effort:
 
     def check(self) -> None:
         """Raise _Over if no more is to be tried."""
-        if self.ended is Ended.SMALLEST and self._clock() - self._began >= self._seconds:
+        under_way = self._clock() - self._began if self._began is not None else 0.0
+        if self.ended is Ended.SMALLEST and self._spent + under_way >= self._seconds:
             self.ended = Ended.BUDGET
         if self.ended is not Ended.SMALLEST:
             raise _Over
@@ -191,9 +194,14 @@ class Effort:
         """Return whether some parts show what is looked for. Raises _Over."""
         self.check()
         self.tries += 1
-        gone = int(self._clock() - self._began)
+        gone = int(self._spent)
         self._watch(gone, max(gone + 1, int(self._seconds)), f"reducing, {len(parts):,} left, second")
-        return shows(parts)
+        self._began = self._clock()
+        try:
+            return shows(parts)
+        finally:
+            self._spent += self._clock() - self._began
+            self._began = None
 
     def smallest[T](self, parts: Sequence[T], shows: Callable[[Sequence[T]], bool]) -> list[T]:
         """Return as few parts as still show what is looked for: all of them do. Of many, half of them go first."""

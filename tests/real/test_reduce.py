@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from inspector.formats.reduction import Effort, chosen
 from inspector.progress import unwatched
 from inspector.replay import recording
 from inspector.replay.enrolment import ATTRIBUTES
+from inspector.runs.examples import catalog, node, plugins, talk
 from inspector.summaries import reading
 from tests.real.agent import RealAgent
 from tests.support.captures import save
@@ -21,6 +23,10 @@ from tests.support.replays import NAME, replayed, sample, served
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from inspector.formats.reduction import Reduction
+    from inspector.replay.master import Served
+    from tests.real.agent import CompletedRun
 
 
 @pytest.fixture(autouse=True)
@@ -30,21 +36,46 @@ def _real() -> None:
         (pytest.fail if required else pytest.skip)("needs root, and puppet-agent")
 
 
-def test_a_catalog_that_is_not_compiled(tmp_path: Path) -> None:
-    source, target = sample(tmp_path, "compile-error"), tmp_path / "reduced.sqlite"
-    found = reading.read(source)
-    made = reduction.reduce(found, target, chosen(found), frozenset({Content.LOGS}), Effort(600))
-    assert (made.left.records, made.after.is_cause) == (1, True)
-
+def played(folder: Path, capture: Path, opened: frozenset[Content]) -> tuple[Reduction, CompletedRun, list[Served]]:
+    """Reduce a capture to its cause, and let an agent run against a replay of the result."""
+    target, found = folder / "reduced.sqlite", reading.read(capture)
+    made = reduction.reduce(found, target, chosen(found), opened, Effort(600))
     replay = recording.read(target, unwatched)
-    agent = RealAgent(tmp_path / "agent", replay.certname)
-    with replayed(tmp_path, replay) as master:
-        shutil.copy(tmp_path / "replay" / ATTRIBUTES, agent.confdir)
+    agent = RealAgent(folder / "agent", replay.certname)
+    with replayed(folder, replay) as master:
+        shutil.copy(folder / "replay" / ATTRIBUTES, agent.confdir)
         done = agent.run(server=NAME, port=master.address[1])
+    return made, done, served(master)
+
+
+def test_a_catalog_that_is_not_compiled(tmp_path: Path) -> None:
+    made, done, happened = played(tmp_path, sample(tmp_path, "compile-error"), frozenset({Content.LOGS}))
+    assert (made.left.records, made.after.is_cause, made.after.finding.rule) == (1, True, "S01")
     assert done.status == 1, done.output
-    assert made.after.finding.printed
+    assert "no role for this node" in made.after.finding.printed
     assert made.after.finding.printed in done.output
-    again = reading.read(save(tmp_path / "again.sqlite", *(one.record for one in served(master))))
+    again = reading.read(save(tmp_path / "again.sqlite", *(one.record for one in happened)))
     # What was reduced away it asks for in vain: that is found as well.
     printed = {finding.printed for run in again.briefs for finding in run.findings if finding.rule == "S01"}
     assert printed == {made.after.finding.printed}
+
+
+def test_a_catalog_with_a_cycle(tmp_path: Path) -> None:
+    """The resources that are left are those of the cycle, and an agent reads what is left of the catalog."""
+    needs = {3: 17, 17: 28, 28: 3}
+    resources = [
+        {"type": "Notify", "title": f"n{number}", "tags": ["notify"], "file": "/m/site.pp", "line": number + 1,
+         "exported": False,
+         "parameters": {"message": "x"} | ({"require": f"Notify[n{needs[number]}]"} if number in needs else {})}
+        for number in range(30)
+    ]  # fmt: skip
+    talked = talk(node(), plugins(), catalog(resources=resources, edges=[], classes=["a", "b"], version=1, tags=[]))
+    made, done, _ = played(tmp_path, save(tmp_path / "a.sqlite", *talked), frozenset())
+    assert (made.left.records, made.after.finding.rule) == (1, "P15")
+    assert made.left.bodies < made.whole.bodies / 5
+    printed, found = made.after.finding.printed, r"Notify\[[^]]+\]"
+    assert "Found 1 dependency cycle:" in printed
+    assert "Found 1 dependency cycle:" in done.output
+    # It begins where it likes.
+    assert {*re.findall(found, done.output)} == {*re.findall(found, printed)}
+    assert len({*re.findall(found, printed)}) == 3
