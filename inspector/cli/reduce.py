@@ -115,13 +115,7 @@ def execute(arguments: argparse.Namespace) -> int:
         found = reading.read(capture, watch=watch)
         wanted = chosen(found, rule, arguments.run)
         effort = Effort(arguments.budget, watch)
-
-        def stop(_number: int, _frame: object) -> None:
-            if effort.ended is Ended.INTERRUPTED:
-                raise KeyboardInterrupt
-            effort.stop()
-
-        with signals(stop):
+        with signals(lambda _number, _frame: effort.stop()):
             made = reduce(found, target, wanted, opened, effort, watch)
     if arguments.json:
         print_json(_plain(made, target, effort))

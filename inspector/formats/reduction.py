@@ -47,6 +47,7 @@ IN_MEMORY = 2**26
 HEAD = 2**12
 """Bytes that a record takes there beside its bodies."""
 _NUMBERS = regex.compile(r"[0-9][0-9.,]*")
+_BATCH = 200
 _LISTED = 20
 """Rules that a hint lists."""
 
@@ -175,11 +176,15 @@ class Effort:
         self._began: float | None = None
         """When the try under way began."""
         self.tries = 0
+        self.reached = False
+        """Whether anything smaller was found to be enough."""
         self.ended = Ended.SMALLEST
         """Why it ended, or would have ended so far."""
 
     def stop(self) -> None:
-        """End it: what was reached is the result."""
+        """End it: what was reached is the result. Raises KeyboardInterrupt if it is nothing, or the second time."""
+        if not self.reached or self.ended is Ended.INTERRUPTED:
+            raise KeyboardInterrupt
         self.ended = Ended.INTERRUPTED
 
     def check(self) -> None:
@@ -198,10 +203,12 @@ class Effort:
         self._watch(gone, max(gone + 1, int(self._seconds)), f"reducing, {len(parts):,} left, second")
         self._began = self._clock()
         try:
-            return shows(parts)
+            enough = shows(parts)
         finally:
             self._spent += self._clock() - self._began
             self._began = None
+        self.reached = self.reached or enough
+        return enough
 
     def smallest[T](self, parts: Sequence[T], shows: Callable[[Sequence[T]], bool]) -> list[T]:
         """Return as few parts as still show what is looked for: all of them do. Of many, half of them go first."""
@@ -308,14 +315,16 @@ def _leaving(
 
 def _write(records: Iterable[Record], closed: dict[str, Closed | None], made: Capture) -> Size:
     left, noted = Size(), set()
-    for record in records:
+    for number, record in enumerate(records, 1):
         for leg in record.legs:
             if leg.id not in noted:
                 noted.add(leg.id)
                 made.note(Connection(leg, closed.get(leg.id)))
         made.append(record)
-        made.flush()
         left.add(record)
+        if number % _BATCH == 0:
+            made.flush()
+    made.flush()
     return left
 
 
@@ -361,10 +370,11 @@ class _Records:
     def _read(self, seq: int) -> Record | None:
         if seq in self._known:
             return self._known[seq]
-        record = self._capture.record(seq)
+        record = self._known[seq] = self._capture.record(seq)
         self._room -= _weight(record)
-        if self._room >= 0:
-            self._known[seq] = record
+        if self._room < 0:  # of fewer records, later, all stay
+            self._known.clear()
+            self._room = IN_MEMORY
         return record
 
     def _show(self, seqs: Sequence[int]) -> bool:

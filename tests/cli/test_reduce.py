@@ -157,12 +157,18 @@ def test_ctrl_c_writes_what_was_reached(run: Run, failed: Path, monkeypatch: pyt
         assert "shared" in capture.meta()
 
 
-def test_the_second_ctrl_c_ends_it(run: Run, failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def twice(*_: object) -> bool:
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        return True
+@pytest.mark.parametrize(("before", "after"), [(1, 0), (0, 2)], ids=["before anything is reached", "the second time"])
+def test_ctrl_c_ends_it(run: Run, failed: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int) -> None:
+    tried = Effort.tried
 
-    monkeypatch.setattr(Effort, "tried", twice)
+    def interrupted(self: Effort, *arguments: object) -> bool:
+        for _ in range(before):
+            os.kill(os.getpid(), signal.SIGINT)
+        enough = tried(self, *arguments)  # type: ignore[arg-type]
+        for _ in range(after):
+            os.kill(os.getpid(), signal.SIGINT)
+        return enough
+
+    monkeypatch.setattr(Effort, "tried", interrupted)
     assert run("reduce", failed) == (130, "", "")
     assert [path.name for path in failed.parent.iterdir()] == ["failed.sqlite"]

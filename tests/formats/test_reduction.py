@@ -112,7 +112,7 @@ def test_it_can_be_stopped() -> None:
     effort = Effort(3600)
 
     def show(left: Sequence[int]) -> bool:
-        if effort.tries > 5:
+        if effort.reached and effort.ended is Ended.SMALLEST:
             effort.stop()
         effort.check()
         return 7 in left
