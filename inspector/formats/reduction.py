@@ -2,7 +2,8 @@
 
 Delta debugging with the analyzer as the judge: whole runs go first, then records, bodies, and their parts. What a try
 leaves must show the finding with the same severity, in the same words but for numbers, in a run with the same verdict;
-and nothing that the capture did not show. In between the records pass ``outgoing``, as those of ``share``.
+and nothing that the capture did not show. Records pass ``outgoing`` before their bodies are taken apart: what is secret
+because something beside it says so is masked as long as that is beside it.
 """
 
 from __future__ import annotations
