@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from pathlib import Path
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 EXAMPLE = "puppet-inspector reduce captures/FILE.sqlite --rule S01"
 BUDGET = 60.0
 """Seconds for which parts are tried by default."""
-LONGEST = 86_400.0
-"""Seconds of the largest budget."""
 
 
 class ShownIn(msgspec.Struct):
@@ -45,12 +44,8 @@ class ShownIn(msgspec.Struct):
     """Bytes of all bodies in it, as on the wire."""
     run: Count
     """The number of the run; 0 for what belongs to no run."""
-    agent: str | None
-    """Its agent; null where no name was sent."""
     outcome: Outcome
     """How the run ended."""
-    severity: Severity
-    """Of the finding."""
     message: str
     """What was found, in a sentence."""
     verdict: str | None
@@ -64,6 +59,7 @@ class Reduced(msgspec.Struct):
     """Its path."""
     rule: str
     """The rule of the finding."""
+    severity: Severity
     is_cause: bool
     """Whether the finding is the cause in the verdict."""
     ended: Ended
@@ -101,10 +97,8 @@ def execute(arguments: argparse.Namespace) -> int:
     or the end of the budget, writes what was reached: reduce that again to go on."""
     opened = opened_by(arguments.opened)
     rule = _rule(arguments.rule)
-    if not 0 <= arguments.budget <= LONGEST:
-        raise InspectorError(
-            f"--budget {arguments.budget:g} is no time to wait.", f"Give seconds, from 0 to {LONGEST:,.0f}."
-        )
+    if not 0 <= arguments.budget < math.inf:
+        raise InspectorError(f"--budget {arguments.budget:g} is no time to wait.", "Give a number of seconds.")
     with shown() as watch, as_one(arguments.captures, watch, arguments.run) as capture:
         target = arguments.output or paths.made_from(capture, "-reduced.sqlite")
         replacing.must_be_new(target)
@@ -135,18 +129,18 @@ def _rule(text: str | None) -> str | None:
 
 
 def _plain(made: Reduction, target: Path, effort: Effort) -> Reduced:
-    finding = made.before.finding
+    before, finding = made.before, made.before.finding
     return Reduced(
-        str(target), finding.rule, made.before.is_cause, effort.ended, effort.tries, made.withheld,
-        _shown_in(made.before, made.whole), _shown_in(made.after, made.left),
+        str(target), finding.rule, finding.severity, before.is_cause, effort.ended, effort.tries, made.withheld,
+        _shown_in(before, made.whole), _shown_in(made.after, made.left),
     )  # fmt: skip
 
 
 def _shown_in(shown: Shown, whole: Size) -> ShownIn:
     run, finding = shown
     return ShownIn(
-        whole.records, whole.bodies, run.number, clean(run.certname) if run.certname else None, run.outcome,
-        finding.severity, clean(finding.message), run.verdict.message if run.verdict else None,
+        whole.records, whole.bodies, run.number, run.outcome, clean(finding.message),
+        run.verdict.message if run.verdict else None,
     )  # fmt: skip
 
 

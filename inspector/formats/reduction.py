@@ -49,8 +49,6 @@ HEAD = 2**12
 """Bytes that a record takes there beside its bodies."""
 _NUMBERS = regex.compile(r"[0-9][0-9.,]*")
 _BATCH = 200
-_LISTED = 20
-"""Rules that a hint lists."""
 
 
 class Ended(StrEnum):
@@ -116,10 +114,7 @@ def chosen(found: CaptureRuns, rule: str | None = None, number: int | None = Non
         hint = "`puppet-inspector runs` lists the runs of a capture, and what was found in each."
         raise InspectorError(f"{where} shows no deviation: there is nothing to reduce it to.", hint)
     if rule is not None and rule not in rules:
-        more = f" and {len(rules) - _LISTED} more" if len(rules) > _LISTED else ""
-        raise InspectorError(
-            f"{where} shows nothing of rule {clean(rule)}.", f"It shows {', '.join([*rules][:_LISTED])}{more}."
-        )
+        raise InspectorError(f"{where} shows nothing of rule {clean(rule)}.", f"It shows {', '.join(rules)}.")
     every_shown = [Shown(run, finding) for run in candidates for finding in run.ordered]
     if rule is not None:
         return next(shown for shown in every_shown if shown.finding.rule == rule)
@@ -347,18 +342,12 @@ class _Records:
         for record in watched(capture.records(), watch, capture.count()):
             self.whole.add(record)
             self._every.append(record.seq)
+        self.last = self._every[-1] if self._every else 0
         self._known: dict[int, Record | None] = {}
         self._room = IN_MEMORY
 
-    @property
-    def last(self) -> int:
-        """The number of the last record that was read."""
-        return self._every[-1] if self._every else 0
-
     def weight(self, seqs: Sequence[int]) -> int:
-        """Return how much memory some records take; of many, only that it is too much."""
-        if len(seqs) * HEAD > IN_MEMORY:
-            return len(seqs) * HEAD
+        """Return how much memory some records take."""
         return sum(_weight(self._read(seq)) for seq in seqs)
 
     def smallest(self) -> list[int]:

@@ -12,10 +12,9 @@ import pytest
 
 from inspector.formats import body_parts
 from inspector.formats.body_parts import Part, opened, parts, with_body, without
-from inspector.model import Exchange, Message, Request, Response
+from inspector.model import Message, Request, Response
 from inspector.protocol import bodies, decode, endpoints
 from inspector.protocol import documents as d
-from inspector.runs.examples import catalog, talk
 
 CATALOG = {
     "name": "a.example", "classes": ["one", "two"], "tags": [],
@@ -89,14 +88,6 @@ def test_the_facts_in_a_form_are_taken_apart(layers: int) -> None:
     assert isinstance(read.facts, d.Facts)
     assert read.facts.values == {"kernel": "Linux", "deep": {"b": 2}}
     assert (read.environment, read.transaction_uuid) == ("production", "u-1")
-
-
-def test_a_form_of_the_examples_is_one() -> None:
-    (exchange,) = talk(catalog(facts={"a": "1", "b": "2"}))
-    assert isinstance(exchange, Exchange)
-    body = opened(exchange.request)
-    assert body is not None
-    assert {"a", "b"} <= {part.key for part in parts(body.value, 1) or ()}
 
 
 NONE: dict[str, Message] = {
