@@ -52,16 +52,13 @@ _BATCH = 200
 
 
 class Ended(StrEnum):
-    """Why a reduction ended."""
+    """Why a reduction ended: no part of what is left can go; its time was over; the user ended it; the records that are
+    left are too large for their bodies to be taken apart."""
 
     SMALLEST = "smallest"
-    """No part of what is left can go."""
     BUDGET = "budget"
-    """Its time was over."""
     INTERRUPTED = "interrupted"
-    """The user ended it."""
     SIZE = "size"
-    """The records that are left are too large for their bodies to be taken apart."""
 
 
 class Shown(NamedTuple):
@@ -84,16 +81,11 @@ class Shown(NamedTuple):
 
     def same(self, other: Shown, *, texts: bool = True) -> bool:
         """Whether another run shows the same; ``texts``: in the same words, but for numbers."""
-        return (
-            self.finding.rule == other.finding.rule
-            and self.finding.severity is other.finding.severity
-            and self.verdict == other.verdict
-            and (not texts or _words(self.finding) == _words(other.finding))
-        )
-
-
-def _words(finding: Finding) -> tuple[str, str]:
-    return _NUMBERS.sub("#", finding.message), finding.printed
+        one, two = self.finding, other.finding
+        if (one.rule, one.severity, self.verdict) != (two.rule, two.severity, other.verdict):
+            return False
+        words, others = ((_NUMBERS.sub("#", found.message), found.printed) for found in (one, two))
+        return not texts or words == others
 
 
 # -- what is looked for -----------------------------------------------------------------------------------------

@@ -114,11 +114,10 @@ def test_every_finding_of_the_samples(path: Path, rule: str, tmp_path: Path) -> 
     target = tmp_path / "small.sqlite"
     made = reduced(path, target, rule)
     check(made, path, target)
-    if made.whole.records > 3:
+    if made.whole.records > 3:  # of fewer, all bodies may be needed, and pseudonyms have other lengths than names
         assert made.left.records <= made.whole.records / 2
         assert made.left.bodies < made.whole.bodies / 3
     assert made.left.records <= made.whole.records
-    assert made.left.bodies <= made.whole.bodies
     assert names_in(path, target) == set()
 
 
@@ -270,26 +269,6 @@ def test_what_is_too_large_for_the_memory_keeps_its_bodies(tmp_path: Path, monke
     assert effort.ended is Ended.SIZE
     assert made.left.records < made.whole.records
     check(made, source, tmp_path / "b.sqlite")
-
-
-# -- mistakes -----------------------------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_reduced(tmp_path: Path) -> None:
-    good = save(tmp_path / "good.sqlite", *talk(node(), plugins()))
-    found = dataclasses.replace(reading.read(good), runs=[])
-    with pytest.raises(InspectorError, match="shows no deviation"):
-        chosen(found)
-    failed = reading.read(save(tmp_path / "a.sqlite", *talk(node(), catalog(status=500, text="x"))))
-    with pytest.raises(InspectorError, match="shows nothing of rule T01"):
-        chosen(failed, "T01")
-    with pytest.raises(InspectorError, match="has no run 7"):
-        chosen(failed, number=7)
-    target = tmp_path / "there.sqlite"
-    target.write_text("kept")
-    with pytest.raises(InspectorError, match="already exists"):
-        reduction.reduce(failed, target, chosen(failed), frozenset(), Effort(9))
-    assert target.read_text() == "kept"
 
 
 def test_nothing_is_left_if_what_may_leave_does_not_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
