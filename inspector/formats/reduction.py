@@ -376,7 +376,7 @@ class _Records:
             if not self._effort.tried(self._show, self._every):
                 raise InspectorError(
                     f"The records of {self._found.capture} do not show {finding.rule} by themselves.",
-                    "It depends on what is under way: reduce the capture when that is over.",
+                    "Its run is under way, or was when the recording ended: take one that is over.",
                 )
         except _Over:
             return [self._every]

@@ -18,9 +18,10 @@ from inspector.model import Exchange
 from inspector.protocol import bodies
 from inspector.rules import all_rules
 from inspector.runs.examples import catalog, node, plugins, report, talk, together
+from inspector.runs.snapshot import RunState
 from inspector.summaries import reading
 from tests.support import places, planted
-from tests.support.captures import save
+from tests.support.captures import recording, save
 from tests.support.conversations import numbered
 from tests.support.hostile import hostile_records
 from tests.support.recorded import SAMPLES, VERSIONS, name_of, records_of
@@ -179,6 +180,19 @@ def test_it_is_the_newest_failed_run_and_its_cause(tmp_path: Path) -> None:
     assert chosen(found, number=number).run.certname == "a.example"
     assert chosen(found, rule=shown.finding.rule).run.certname == "b.example"
     assert chosen(found, shown.finding.rule, number).run.certname == "a.example"
+
+
+def test_a_run_that_is_under_way_is_not_reduced(tmp_path: Path) -> None:
+    """Cut off, it shows what it does not show now: that no report came."""
+    records = talk(node(), plugins(), catalog(resources=[{"type": "Notify", "title": "a"}] * 2))
+    with recording(tmp_path / "a.sqlite", *records, legs=tuple(leg.id for record in records for leg in record.legs)):
+        assert {(run.state, run.verdict) for run in reading.read(tmp_path / "a.sqlite").briefs} == {
+            (RunState.OPEN, None)
+        }
+        with pytest.raises(InspectorError, match="by themselves") as raised:
+            reduced(tmp_path / "a.sqlite", tmp_path / "b.sqlite", "P15")
+    assert raised.value.hint == "Its run is under way, or was when the recording ended: take one that is over."
+    assert not (tmp_path / "b.sqlite").exists()
 
 
 def test_reduced_again_it_goes_on(tmp_path: Path) -> None:
