@@ -9,6 +9,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.formats import pcapng, wire
+from inspector.formats.packets import Peer, Stream
 from inspector.proxy import wire as wire_module
 from inspector.proxy.wire import Tap, Wire
 from tests.support.waiting import eventually
@@ -56,6 +57,19 @@ def test_secrets_come_before_what_needs_them(log: Log) -> None:
     assert found[order[1]] == b"SERVER_HANDSHAKE_TRAFFIC_SECRET 00 11\n"
     # To the master the proxy is the client.
     assert found[0][12:20] == bytes([192, 0, 2, 9, 192, 0, 2, 1])
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1%eth0", "no address"])
+def test_packets_are_those_of_any_stream(address: str) -> None:
+    ends = Peer(address, 40_000), Peer("192.0.2.9", 8140)
+    expected, made = Stream("x", *ends), wire_module._Connection("x", 0, *ends)
+    data = [b"", b"a", b"ab", bytes(7), b"\xff" * 9, os.urandom(8301), os.urandom(2**18 + 1)]
+    for stream in (expected, made):
+        assert [packet.comment for packet in stream.open(1, 2, "begin")] == ["begin", "", ""]
+    for at, piece in enumerate(data * 2):
+        assert list(expected.send(at % 2, at, at, piece)) == list(made.send(at % 2, at, at, piece))
+    for by in (1, 0):
+        assert list(expected.close(by, 9)) == list(made.close(by, 9))
 
 
 def test_every_process_has_a_file_of_its_own(tmp_path: Path) -> None:
