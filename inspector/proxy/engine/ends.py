@@ -412,12 +412,12 @@ class End(asyncio.BufferedProtocol):
     def _encrypted(self) -> list[bytes]:
         """Take what is encrypted from OpenSSL."""
         assert self.tls is not None  # noqa: S101 - there is TLS
-        pieces = []
-        with contextlib.suppress(SSL.WantReadError):
-            while True:
+        pieces: list[bytes] = []
+        try:
+            while not pieces or len(pieces[-1]) == SEALED:
                 pieces.append(self.tls.bio_read(SEALED))
-                if len(pieces[-1]) < SEALED:
-                    break
+        except SSL.WantReadError:
+            pass
         return pieces
 
     def _flush(self) -> None:
