@@ -7,6 +7,7 @@ capture that Wireshark opens (``formats.wire``). Agents never wait for it: what 
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections import deque
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.clocks import nanoseconds
 from inspector.errors import InspectorError
 from inspector.formats import pcapng, wire
-from inspector.formats.packets import Peer, Stream
+from inspector.formats.packets import ACK, PSH, SEGMENT, Peer, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,28 +28,104 @@ FLUSH = 0.2
 """Seconds between writes."""
 QUEUE = 64 * 2**20
 """Bytes that wait; above it the recording of the wire ends, as a part of it would be of no use."""
-BATCH = 64
-"""Packets that are written at once."""
+BATCH = 192
+"""Pieces of packets that are written at once."""
+OUTSTANDING = 2**15
+"""Bytes of one side after which the other one acknowledges them: until then its next data does."""
+
+_BLOCK, _SIZE = struct.Struct("<7I"), struct.Struct("<I")
+"""The beginning and the end of a packet's block in the file."""
+_WINDOW, _TCP, _OFFSET = 65_535, 6, 5 << 4
+"""TCP: the window, its number in IP, and the length of its header."""
+_FOUR, _SIX = struct.Struct("!BBHHHBBH4s4sHHIIBBHHH"), struct.Struct("!IHBB16s16sHHIIBBHHH")
+"""The headers of IPv4 or IPv6, and of TCP."""
 
 
 class _Item(NamedTuple):
-    of: _Recorded
+    of: _Connection
     kind: str
-    """``open``, ``received``, ``sent``, ``secret`` or ``closed``."""
+    """``open``, ``data``, ``secret``, ``closed`` or ``reset``."""
     time: float
     data: bytes = b""
-    by_peer: bool = False
-    reset: bool = False
+    by: int = 0
+    """Whose data it is, or who closed the connection: the client (0) or the server (1)."""
 
 
-class _Recorded(NamedTuple):
-    """A connection in the file."""
+class _Connection(Stream):
+    """A connection in the file. Its packets with data are those of any stream, made with less work: there are many."""
 
-    ident: str
-    interface: int
-    stream: Stream
-    peer: int
-    """The side of the peer: the client (0) or the server (1)."""
+    def __init__(self, ident: str, interface: int, client: Peer, server: Peer) -> None:
+        super().__init__(ident, client, server)
+        self._interface = interface
+        self._comment = f"{wire.CONNECTION}{ident}"
+        self._outstanding, self._speaker = 0, 0
+        """Bytes that are not acknowledged, and of whom."""
+        source, target, source_port, target_port = self._ways[0]
+        words = _words(source) + _words(target) + _TCP
+        self._ip_words = words + 0x4500 + 0x4000 + (64 << 8)
+        self._tcp_words = words + source_port + target_port + (_OFFSET << 8) + _WINDOW
+        """What the checksums of all packets have in common."""
+
+    def blocks(self, item: _Item) -> Iterator[bytes]:
+        """Yield the pieces of the file for what happened."""
+        now = nanoseconds(item.time)
+        match item.kind:
+            case "secret":
+                yield pcapng.secrets(item.data, self._comment)
+                return
+            case "data":
+                yield from self._data(item.by, now, item.data)
+                return
+            case "open":
+                packets = self.open(now, now, self._comment)
+            case _:
+                packets = self._end(item.by, now, reset=item.kind == "reset")
+        for packet in packets:
+            yield pcapng.packet(self._interface, *packet)
+
+    def _end(self, by: int, now: int, *, reset: bool) -> Iterator[Packet]:
+        yield from self.close(by, now, reset=reset)
+        yield from self.close(1 - by, now)
+
+    def _data(self, by: int, now: int, data: bytes) -> Iterator[bytes]:
+        for at in range(0, len(data), SEGMENT):
+            yield from self._pieces(by, now, ACK | PSH, data[at : at + SEGMENT])
+        self._outstanding = len(data) + (self._outstanding if by == self._speaker else 0)
+        self._speaker = by
+        if self._outstanding > OUTSTANDING:
+            yield from self._pieces(1 - by, now, ACK, b"")
+            self._outstanding = 0
+
+    def _pieces(self, by: int, now: int, flags: int, data: bytes) -> tuple[bytes, bytes, bytes]:
+        """Return a packet's block, whose data is not copied."""
+        source, target, source_port, target_port = self._ways[by]
+        sequence, acknowledged = self._next[by] & 0xFFFFFFFF, self._next[1 - by] & 0xFFFFFFFF
+        self._next[by] += len(data)
+        self._time = time = max(self._time, now)
+        size = 20 + len(data)
+        checksum = _checksum(self._tcp_words + size + flags + sequence + acknowledged + _words(data))
+        tcp = source_port, target_port, sequence, acknowledged, _OFFSET, flags, _WINDOW, checksum, 0
+        if self._six:
+            head = _SIX.pack(6 << 28, size, _TCP, 64, source, target, *tcp)
+        else:
+            checksum = _checksum(self._ip_words + size + 20)
+            head = _FOUR.pack(0x45, 0, size + 20, 0, 0x4000, 64, _TCP, checksum, source, target, *tcp)
+        length = len(head) + len(data)
+        whole = _BLOCK.size + length + -length % 4 + _SIZE.size
+        begin = _BLOCK.pack(pcapng.PACKET, whole, self._interface, time >> 32, time & 0xFFFFFFFF, length, length)
+        return begin + head, data, bytes(-length % 4) + _SIZE.pack(whole)
+
+
+def _words(data: bytes) -> int:
+    """Return a number with the same checksum as the sum of the 16-bit words of some data: 2**16 is 1 modulo 2**16 - 1.
+    The sum itself takes ten times as long, and dividing the whole number half as long again."""
+    half = len(data) >> 2 << 1
+    return (int.from_bytes(data[:half]) + (int.from_bytes(data[half:]) << len(data) % 2 * 8)) % 0xFFFF
+
+
+def _checksum(total: int) -> int:
+    """Return the checksum of IP and TCP (RFC 1071) of a sum of words, or of longer numbers."""
+    return -total % 0xFFFF
 
 
 class Wire:
@@ -110,7 +187,7 @@ class Wire:
         while self._queue:
             item = self._queue.popleft()
             self._taken += len(item.data)
-            made += _blocks(item)
+            made += item.of.blocks(item)
             if len(made) > BATCH:
                 self._write(b"".join(made))
                 made.clear()
@@ -133,45 +210,27 @@ def _create(capture: Path) -> tuple[Path, int]:
     raise InspectorError(f"There are too many files like {wire.name(capture, 0)}.", "Record in another file.")
 
 
-def _blocks(item: _Item) -> Iterator[bytes]:
-    recorded, now = item.of, nanoseconds(item.time)
-    comment = f"{wire.CONNECTION}{recorded.ident}"
-    if item.kind == "secret":
-        yield pcapng.secrets(item.data, comment)
-        return
-    stream, peer = recorded.stream, recorded.peer
-    packets: Iterator[Packet]
-    if item.kind == "open":
-        packets = stream.open(now, now, comment)
-    elif item.kind == "closed":
-        packets = _end(stream, peer, item, now)
-    else:
-        packets = stream.send(peer if item.kind == "received" else 1 - peer, now, now, item.data)
-    for packet in packets:
-        yield pcapng.packet(recorded.interface, *packet)
-
-
-def _end(stream: Stream, peer: int, item: _Item, now: int) -> Iterator[Packet]:
-    first = peer if item.by_peer else 1 - peer
-    yield from stream.close(first, now, reset=item.reset)
-    yield from stream.close(1 - first, now)
-
-
 class Tap:
     """Records one connection. What was received during a handshake waits until the secrets that it leads to are known:
     these must come first."""
 
     def __init__(self, log: Wire, ident: str, interface: int) -> None:
         self._log, self._ident, self._interface = log, ident, interface
-        self._recorded: _Recorded | None = None
+        self._peer = interface
+        """The side of the peer: the client (0) or the server (1)."""
+        self._connection: _Connection | None = None
         self._held: list[tuple[float, bytes]] = []
+
+    @property
+    def opened(self) -> bool:
+        """Whether the connection is there."""
+        return self._connection is not None
 
     def open(self, peer: tuple[str, int], own: tuple[str, int], at: float) -> None:
         """Note that the connection is there, once."""
-        if self._recorded is None:
-            ends = (Peer(*peer), Peer(*own)) if self._interface == 0 else (Peer(*own), Peer(*peer))
-            stream = Stream(self._ident, *ends)
-            self._recorded = _Recorded(self._ident, self._interface, stream, self._interface)
+        if self._connection is None:
+            ends = (Peer(*peer), Peer(*own)) if self._peer == 0 else (Peer(*own), Peer(*peer))
+            self._connection = _Connection(self._ident, self._interface, *ends)
             self._put("open", at)
 
     def received(self, data: bytes) -> None:
@@ -185,19 +244,20 @@ class Tap:
     def sent(self, data: bytes) -> None:
         """Note what was sent to the peer."""
         self.release()
-        self._put("sent", time.time(), data)
+        self._put("data", time.time(), data, 1 - self._peer)
 
     def release(self) -> None:
         """Note that what was received has been looked at."""
-        held, self._held = self._held, []
-        for at, data in held:
-            self._put("received", at, data)
+        if self._held:
+            for at, data in self._held:
+                self._put("data", at, data, self._peer)
+            self._held.clear()
 
     def closed(self, *, by_peer: bool, reset: bool) -> None:
         """Note the end of the connection."""
         self.release()
-        self._put("closed", time.time(), by_peer=by_peer, reset=reset)
+        self._put("reset" if reset else "closed", time.time(), b"", self._peer if by_peer else 1 - self._peer)
 
-    def _put(self, kind: str, at: float, data: bytes = b"", *, by_peer: bool = False, reset: bool = False) -> None:
-        if self._recorded is not None:
-            self._log.put(_Item(self._recorded, kind, at, data, by_peer, reset))
+    def _put(self, kind: str, at: float, data: bytes = b"", by: int = 0) -> None:
+        if self._connection is not None:
+            self._log.put(_Item(self._connection, kind, at, data, by))
