@@ -7,7 +7,6 @@ capture that Wireshark opens (``formats.wire``). Agents never wait for it: what 
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import time
 from collections import deque
@@ -28,17 +27,10 @@ FLUSH = 0.2
 """Seconds between writes."""
 QUEUE = 64 * 2**20
 """Bytes that wait; above it the recording of the wire ends, as a part of it would be of no use."""
-BATCH = 192
-"""Pieces of packets that are written at once."""
+BATCH = 64
+"""Packets that are written at once."""
 OUTSTANDING = 2**15
 """Bytes of one side after which the other one acknowledges them: until then its next data does."""
-
-_BLOCK, _SIZE = struct.Struct("<7I"), struct.Struct("<I")
-"""The beginning and the end of a packet's block in the file."""
-_WINDOW, _TCP, _OFFSET = 65_535, 6, 5 << 4
-"""TCP: the window, its number in IP, and the length of its header."""
-_FOUR, _SIX = struct.Struct("!BBHHHBBH4s4sHHIIBBHHH"), struct.Struct("!IHBB16s16sHHIIBBHHH")
-"""The headers of IPv4 or IPv6, and of TCP."""
 
 
 class _Item(NamedTuple):
@@ -52,7 +44,7 @@ class _Item(NamedTuple):
 
 
 class _Connection(Stream):
-    """A connection in the file. Its packets with data are those of any stream, made with less work: there are many."""
+    """A connection in the file."""
 
     def __init__(self, ident: str, interface: int, client: Peer, server: Peer) -> None:
         super().__init__(ident, client, server)
@@ -60,11 +52,6 @@ class _Connection(Stream):
         self._comment = f"{wire.CONNECTION}{ident}"
         self._outstanding, self._speaker = 0, 0
         """Bytes that are not acknowledged, and of whom."""
-        source, target, source_port, target_port = self._ways[0]
-        words = _words(source) + _words(target) + _TCP
-        self._ip_words = words + 0x4500 + 0x4000 + (64 << 8)
-        self._tcp_words = words + source_port + target_port + (_OFFSET << 8) + _WINDOW
-        """What the checksums of all packets have in common."""
 
     def blocks(self, item: _Item) -> Iterator[bytes]:
         """Yield the pieces of the file for what happened."""
@@ -74,8 +61,7 @@ class _Connection(Stream):
                 yield pcapng.secrets(item.data, self._comment)
                 return
             case "data":
-                yield from self._data(item.by, now, item.data)
-                return
+                packets = self._data(item.by, now, item.data)
             case "open":
                 packets = self.open(now, now, self._comment)
             case _:
@@ -87,45 +73,14 @@ class _Connection(Stream):
         yield from self.close(by, now, reset=reset)
         yield from self.close(1 - by, now)
 
-    def _data(self, by: int, now: int, data: bytes) -> Iterator[bytes]:
+    def _data(self, by: int, now: int, data: bytes) -> Iterator[Packet]:
         for at in range(0, len(data), SEGMENT):
-            yield from self._pieces(by, now, ACK | PSH, data[at : at + SEGMENT])
+            yield self.packet(by, now, ACK | PSH, data[at : at + SEGMENT])
         self._outstanding = len(data) + (self._outstanding if by == self._speaker else 0)
         self._speaker = by
         if self._outstanding > OUTSTANDING:
-            yield from self._pieces(1 - by, now, ACK, b"")
+            yield self.packet(1 - by, now, ACK)
             self._outstanding = 0
-
-    def _pieces(self, by: int, now: int, flags: int, data: bytes) -> tuple[bytes, bytes, bytes]:
-        """Return a packet's block, whose data is not copied."""
-        source, target, source_port, target_port = self._ways[by]
-        sequence, acknowledged = self._next[by] & 0xFFFFFFFF, self._next[1 - by] & 0xFFFFFFFF
-        self._next[by] += len(data)
-        self._time = time = max(self._time, now)
-        size = 20 + len(data)
-        checksum = _checksum(self._tcp_words + size + flags + sequence + acknowledged + _words(data))
-        tcp = source_port, target_port, sequence, acknowledged, _OFFSET, flags, _WINDOW, checksum, 0
-        if self._six:
-            head = _SIX.pack(6 << 28, size, _TCP, 64, source, target, *tcp)
-        else:
-            checksum = _checksum(self._ip_words + size + 20)
-            head = _FOUR.pack(0x45, 0, size + 20, 0, 0x4000, 64, _TCP, checksum, source, target, *tcp)
-        length = len(head) + len(data)
-        whole = _BLOCK.size + length + -length % 4 + _SIZE.size
-        begin = _BLOCK.pack(pcapng.PACKET, whole, self._interface, time >> 32, time & 0xFFFFFFFF, length, length)
-        return begin + head, data, bytes(-length % 4) + _SIZE.pack(whole)
-
-
-def _words(data: bytes) -> int:
-    """Return a number with the same checksum as the sum of the 16-bit words of some data: 2**16 is 1 modulo 2**16 - 1.
-    The sum itself takes ten times as long, and dividing the whole number half as long again."""
-    half = len(data) >> 2 << 1
-    return (int.from_bytes(data[:half]) + (int.from_bytes(data[half:]) << len(data) % 2 * 8)) % 0xFFFF
-
-
-def _checksum(total: int) -> int:
-    """Return the checksum of IP and TCP (RFC 1071) of a sum of words, or of longer numbers."""
-    return -total % 0xFFFF
 
 
 class Wire:
