@@ -24,7 +24,7 @@ from tests.support.places import ROOT
 from tests.support.programs import program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -111,7 +111,7 @@ def test_rpmlint_finds_no_error(dist: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def container(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def container(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The image, built by podman; the command that runs it without a right, with a root that it cannot write."""
     subprocess.run([sys.executable, ROOT / ".ci/package/container.py"], check=True, capture_output=True)
     place = tmp_path_factory.mktemp("podman")
@@ -123,7 +123,8 @@ def container(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]
     assert done.returncode == 0, done.stderr
     # By itself podman asks for more processes and files than this machine may allow.
     limits = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]
-    return [*podman, "run", "--rm", "--read-only", "--cap-drop", "all", "--network", "host", *limits]
+    yield [*podman, "run", "--rm", "--read-only", "--cap-drop", "all", "--network", "host", *limits]
+    shutil.rmtree(place)
 
 
 def _mounted(path: Path, *, writable: bool = False) -> list[str]:

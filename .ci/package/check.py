@@ -54,7 +54,7 @@ Release: 1
 Summary: What the .rpm requires, which is there, but not as a package that dnf knows
 License: none
 BuildArch: noarch
-Provides: glibc = {glibc} /usr/sbin/useradd /usr/sbin/usermod /usr/bin/getent
+Provides: glibc = {glibc} /bin/sh /usr/sbin/useradd /usr/sbin/usermod /usr/bin/getent
 %description
 %files
 """
@@ -76,7 +76,7 @@ dnf upgrade /srv/*+later-1.*.rpm
 rpm --query --queryformat '%{{VERSION}}' puppet-inspector | grep later
 puppet-inspector --version
 dnf remove puppet-inspector
-! command -v puppet-inspector
+[ ! -e /usr/bin/puppet-inspector ]
 """
 
 
