@@ -18,6 +18,7 @@ import repo
 
 from tests.real import releases
 from tests.real.machine import host_names
+from tests.real.overlay import overlay
 from tests.real.puppet import RealMaster
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
@@ -99,23 +100,27 @@ def _fails(release: str, stage: Stage) -> bool:
         "RUBYLIB": f"{agent.base}/ruby",
         "INVENTED_FACTS": f"{agent.base}/facts.json",
     }
-    place = Path(tempfile.mkdtemp(prefix=f"puppet-inspector-{release}-"))
+    place, above = (Path(tempfile.mkdtemp(prefix=f"puppet-inspector-{release}-")) for _ in range(2))
     failed = False
     try:
-        system = releases.make(release, place, ("ca-certificates", "dnf", "rpm", package))
-        shutil.copy(next(build.DIST.glob(f"{build.NAME}-{build.VERSION}-linux-*")), place / "srv")
-        shutil.copy(next(build.BUILD.glob("*+later-1.*.rpm")), place / "srv")
-        shutil.copy(build.ROOT / "captures/samples/first-run.sqlite", place / "srv/sample.sqlite")
-        shutil.copytree(repo.PLACE, place / "srv/repo")
-        _build_stand_in(place / "srv", glibc)
-        for what, script in {"one file": ONE_FILE, "apt": APT, "dnf": DNF}.items():
-            done = system.run(script, agent.base, **given)
-            print(f"{name}, {what}: {'failed' if done.returncode else 'works'}", flush=True)
-            if done.returncode:
-                failed = True
-                print(done.stdout[-3000:], done.stderr[-3000:], sep="\n", file=sys.stderr)
+        lower = releases.make(release, place, ("ca-certificates", "dnf", "rpm", package))
+        # As a mount of its own: rpm of Debian 13 makes / private before it starts a script.
+        with overlay(lower.root, above) as system:
+            srv = system.changes / "srv"
+            shutil.copy(next(build.DIST.glob(f"{build.NAME}-{build.VERSION}-linux-*")), srv)
+            shutil.copy(next(build.BUILD.glob("*+later-1.*.rpm")), srv)
+            shutil.copy(build.ROOT / "captures/samples/first-run.sqlite", srv / "sample.sqlite")
+            shutil.copytree(repo.PLACE, srv / "repo")
+            _build_stand_in(srv, glibc)
+            for what, script in {"one file": ONE_FILE, "apt": APT, "dnf": DNF}.items():
+                done = system.run(script, agent.base, **given)
+                print(f"{name}, {what}: {'failed' if done.returncode else 'works'}", flush=True)
+                if done.returncode:
+                    failed = True
+                    print(done.stdout[-3000:], done.stderr[-3000:], sep="\n", file=sys.stderr)
     finally:
         shutil.rmtree(place)
+        above.rmdir()
     return failed
 
 
