@@ -86,7 +86,7 @@ container: .venv/installed  ## lay out what a container is made of, from the .de
 repo: .venv/installed  ## make dist/repo for apt and dnf of the packages in dist/, signed: KEY=FINGERPRINT
 	$(BIN)/python .ci/package/repo.py $(KEY)
 
-test-packages: .venv/installed  ## start what `package repo` built on Debian 11, 12, 13 in directories (root)
+test-packages: .venv/installed  ## install what `package repo` built on Debian 11, 12, 13, record a run, remove it (root, real Puppet)
 	$(BIN)/python .ci/package/check.py
 
 release:  ## check that version, changelog, tag and the files in dist/ belong together

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import __version__
-from tests.support import packages
+from inspector.cli import demo
+from inspector.lab import Lab
+from tests.support import packages, proxies
 from tests.support.places import ROOT
 from tests.support.programs import program
 
@@ -108,29 +110,81 @@ def test_rpmlint_finds_no_error(dist: Path) -> None:
     assert " 0 errors" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_container_runs_without_a_shell_or_a_right(dist: Path, tmp_path: Path) -> None:
-    """With nothing but its own root, which it cannot write, and one directory for captures."""
+@pytest.fixture(scope="module")
+def container(dist: Path) -> list[str]:
+    """The command that runs it without a right, with a root that it cannot write. (Podman does as well, but wants more
+    of the machine that tests run on.)"""
     subprocess.run([sys.executable, ROOT / ".ci/package/container.py"], check=True, capture_output=True)
+    return [program("bwrap", "bubblewrap"), "--unshare-all", "--share-net", "--uid", "10001", "--gid", "10001",
+            "--cap-drop", "ALL", "--ro-bind", f"{packages.BUILD}/container/root", "/", "--proc", "/proc",
+            "--dev", "/dev", "--clearenv", "--setenv", "HOME", "/captures"]  # fmt: skip
+
+
+def _mounted(path: Path, *, writable: bool = False) -> list[str]:
+    """The option that puts a directory into the container, as one that is the user's there."""
+    for each in (path, *path.rglob("*")):
+        os.chown(each, 10001, 10001)
+    return ["--bind" if writable else "--ro-bind", f"{path}", f"/{path.name}"]
+
+
+def test_the_container_has_no_shell(container: list[str]) -> None:
     root = packages.BUILD / "container/root"
     assert not [path for path in root.rglob("*") if path.name in {"sh", "bash", "dash", "busybox"}]
+
+
+def test_the_container_runs(container: list[str], tmp_path: Path) -> None:
     captures, keys = tmp_path / "captures", tmp_path / "keys"
-    captures.mkdir(mode=0o777)
-    captures.chmod(0o777)
+    captures.mkdir()
     keys.mkdir()
     shutil.copy(ROOT / "captures/samples/first-run.sqlite", captures)
-    alone = [program("bwrap", "bubblewrap"), "--unshare-all", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL",
-             "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--bind", captures, "/captures",
-             "--ro-bind", keys, "/keys", "--chdir", "/captures", "--clearenv", "--setenv", "HOME", "/captures",
-             "/usr/bin/puppet-inspector"]  # fmt: skip
 
     def start(*words: str) -> Started:
-        return subprocess.run([*map(str, alone), *words], capture_output=True, text=True, timeout=300)
+        mounts = [*_mounted(captures, writable=True), *_mounted(keys), "--chdir", "/captures"]
+        alone = [*container, *mounts, "/usr/bin/puppet-inspector", *words]
+        return subprocess.run(alone, capture_output=True, text=True, timeout=300)
 
     assert start("--version").stdout == f"puppet-inspector {__version__}\n"
     assert "catalog" in start("list", "first-run.sqlite").stdout
     proxy = start("proxy", "--options", "/etc/puppet-inspector.conf", "--set", "puppet_master=puppet.example")
     assert (proxy.returncode, proxy.stdout) == (2, "")
     assert proxy.stderr.startswith("puppet-inspector: Cannot read the CA bundle /keys/certs/ca.pem"), proxy.stderr
+
+
+def test_an_agent_runs_through_the_container(container: list[str], tmp_path: Path) -> None:
+    captures, keys = tmp_path / "captures", tmp_path / "keys"
+    captures.mkdir()
+    with Lab(answers=demo.recorded(), autosign=True, trust_headers=True) as lab:
+        shutil.copytree(lab.proxy_ssldir, keys)
+        lab.proxy_address = proxies.HOST, proxies.free_port()
+        options = proxies.options(lab, captures) | {
+            "puppet_listen": "{}:{}".format(*lab.proxy_address),
+            "puppet_ssldir": "/keys",
+            "puppet_identity": "headers",
+            "puppet_capture": "/captures/",
+        }
+        words = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
+        mounts = [*_mounted(captures, writable=True), *_mounted(keys), "--chdir", "/captures"]
+        alone = [
+            *container,
+            *mounts,
+            "/usr/bin/puppet-inspector",
+            "proxy",
+            "--options",
+            "/etc/puppet-inspector.conf",
+            *words,
+        ]
+        with subprocess.Popen(alone, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            assert running.stdout
+            for line in running.stdout:
+                if "listens on" in line:
+                    break
+            assert lab.agent("agent.lab.example").run().status == 2
+            running.terminate()
+            printed = running.stdout.read()
+        assert running.returncode == 0, printed
+    (capture,) = captures.glob("*.sqlite")
+    (run,) = proxies.analyzed(capture).runs
+    assert (run.certname, run.outcome) == ("agent.lab.example", "complete")
 
 
 def test_a_repository_needs_a_key(dist: Path, tmp_path: Path) -> None:

@@ -128,7 +128,9 @@ def explains(cause: Finding, effect: Finding, *, catalog: bool = False) -> bool:
     if cause.severity is Severity.ERROR and not set(effect.follows).isdisjoint(cause.seqs):
         return cause.rule != effect.rule
     possible = effect.rule in effects(cause.rule, catalog=catalog)
-    return possible and not (0 < effect.since < cause.since and rule_of(cause.rule).event)
+    return possible and not (
+        effect.seqs and cause.seqs and effect.seqs[-1] < cause.seqs[0] and rule_of(cause.rule).event
+    )
 
 
 @cache

@@ -51,6 +51,7 @@ GROUPS = {
     "pass on": {
         "report": "write one HTML file: what failed, why, and what to do",
         "share": "copy a capture without secrets and names; findings stay",
+        "reduce": "make the smallest capture that still shows a finding",
         "export": "export a capture for other tools: mitmproxy flows, HAR, jsonl",
         "import": "create a capture from mitmproxy flows, HAR or jsonl",
     },

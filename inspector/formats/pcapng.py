@@ -25,6 +25,8 @@ _TLS_KEY_LOG = 0x544C534B
 _COMMENT, _NAME, _TSRESOL, _APPLICATION = 1, 2, 9, 4
 """Options: the first is one of every block, the others of interfaces and of the section."""
 NANOSECONDS = b"\x09"
+_PACKET, _SIZE = struct.Struct("<7I"), struct.Struct("<I")
+"""The beginning of a packet's block, and the end of any."""
 
 
 def _padded(data: bytes) -> bytes:
@@ -60,8 +62,11 @@ def interface(name: str) -> bytes:
 
 def packet(number: int, time: int, data: bytes, missing: int = 0, comment: str = "") -> bytes:
     """Return a packet of an interface at a time in nanoseconds; ``missing`` bytes of its end were not captured."""
-    head = struct.pack("<IIIII", number, time >> 32, time & 0xFFFFFFFF, len(data), len(data) + missing)
-    return _block(PACKET, head + _padded(data), _text(_COMMENT, comment))
+    length = len(data)
+    rest = bytes(-length % 4) + (_text(_COMMENT, comment) + bytes(4) if comment else b"")
+    size = _PACKET.size + length + len(rest) + 4
+    head = _PACKET.pack(PACKET, size, number, time >> 32, time & 0xFFFFFFFF, length, length + missing)
+    return b"".join((head, data, rest, _SIZE.pack(size)))  # copied once: of the wire there are many
 
 
 def secrets(lines: bytes, comment: str = "") -> bytes:

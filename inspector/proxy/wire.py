@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.clocks import nanoseconds
 from inspector.errors import InspectorError
 from inspector.formats import pcapng, wire
-from inspector.formats.packets import Peer, Stream
+from inspector.formats.packets import ACK, PSH, SEGMENT, Peer, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,26 +29,58 @@ QUEUE = 64 * 2**20
 """Bytes that wait; above it the recording of the wire ends, as a part of it would be of no use."""
 BATCH = 64
 """Packets that are written at once."""
+OUTSTANDING = 2**15
+"""Bytes of one side after which the other one acknowledges them: until then its next data does."""
 
 
 class _Item(NamedTuple):
-    of: _Recorded
+    of: _Connection
     kind: str
-    """``open``, ``received``, ``sent``, ``secret`` or ``closed``."""
+    """``open``, ``data``, ``secret``, ``closed`` or ``reset``."""
     time: float
     data: bytes = b""
-    by_peer: bool = False
-    reset: bool = False
+    by: int = 0
+    """Whose data it is, or who closed the connection: the client (0) or the server (1)."""
 
 
-class _Recorded(NamedTuple):
+class _Connection(Stream):
     """A connection in the file."""
 
-    ident: str
-    interface: int
-    stream: Stream
-    peer: int
-    """The side of the peer: the client (0) or the server (1)."""
+    def __init__(self, ident: str, interface: int, client: Peer, server: Peer) -> None:
+        super().__init__(ident, client, server)
+        self._interface = interface
+        self._comment = f"{wire.CONNECTION}{ident}"
+        self._outstanding, self._speaker = 0, 0
+        """Bytes that are not acknowledged, and of whom."""
+
+    def blocks(self, item: _Item) -> Iterator[bytes]:
+        """Yield the pieces of the file for what happened."""
+        now = nanoseconds(item.time)
+        match item.kind:
+            case "secret":
+                yield pcapng.secrets(item.data, self._comment)
+                return
+            case "data":
+                packets = self._data(item.by, now, item.data)
+            case "open":
+                packets = self.open(now, now, self._comment)
+            case _:
+                packets = self._end(item.by, now, reset=item.kind == "reset")
+        for packet in packets:
+            yield pcapng.packet(self._interface, *packet)
+
+    def _end(self, by: int, now: int, *, reset: bool) -> Iterator[Packet]:
+        yield from self.close(by, now, reset=reset)
+        yield from self.close(1 - by, now)
+
+    def _data(self, by: int, now: int, data: bytes) -> Iterator[Packet]:
+        for at in range(0, len(data), SEGMENT):
+            yield self.packet(by, now, ACK | PSH, data[at : at + SEGMENT])
+        self._outstanding = len(data) + (self._outstanding if by == self._speaker else 0)
+        self._speaker = by
+        if self._outstanding > OUTSTANDING:
+            yield self.packet(1 - by, now, ACK)
+            self._outstanding = 0
 
 
 class Wire:
@@ -110,7 +142,7 @@ class Wire:
         while self._queue:
             item = self._queue.popleft()
             self._taken += len(item.data)
-            made += _blocks(item)
+            made += item.of.blocks(item)
             if len(made) > BATCH:
                 self._write(b"".join(made))
                 made.clear()
@@ -133,45 +165,27 @@ def _create(capture: Path) -> tuple[Path, int]:
     raise InspectorError(f"There are too many files like {wire.name(capture, 0)}.", "Record in another file.")
 
 
-def _blocks(item: _Item) -> Iterator[bytes]:
-    recorded, now = item.of, nanoseconds(item.time)
-    comment = f"{wire.CONNECTION}{recorded.ident}"
-    if item.kind == "secret":
-        yield pcapng.secrets(item.data, comment)
-        return
-    stream, peer = recorded.stream, recorded.peer
-    packets: Iterator[Packet]
-    if item.kind == "open":
-        packets = stream.open(now, now, comment)
-    elif item.kind == "closed":
-        packets = _end(stream, peer, item, now)
-    else:
-        packets = stream.send(peer if item.kind == "received" else 1 - peer, now, now, item.data)
-    for packet in packets:
-        yield pcapng.packet(recorded.interface, *packet)
-
-
-def _end(stream: Stream, peer: int, item: _Item, now: int) -> Iterator[Packet]:
-    first = peer if item.by_peer else 1 - peer
-    yield from stream.close(first, now, reset=item.reset)
-    yield from stream.close(1 - first, now)
-
-
 class Tap:
     """Records one connection. What was received during a handshake waits until the secrets that it leads to are known:
     these must come first."""
 
     def __init__(self, log: Wire, ident: str, interface: int) -> None:
         self._log, self._ident, self._interface = log, ident, interface
-        self._recorded: _Recorded | None = None
+        self._peer = interface
+        """The side of the peer: the client (0) or the server (1)."""
+        self._connection: _Connection | None = None
         self._held: list[tuple[float, bytes]] = []
+
+    @property
+    def opened(self) -> bool:
+        """Whether the connection is there."""
+        return self._connection is not None
 
     def open(self, peer: tuple[str, int], own: tuple[str, int], at: float) -> None:
         """Note that the connection is there, once."""
-        if self._recorded is None:
-            ends = (Peer(*peer), Peer(*own)) if self._interface == 0 else (Peer(*own), Peer(*peer))
-            stream = Stream(self._ident, *ends)
-            self._recorded = _Recorded(self._ident, self._interface, stream, self._interface)
+        if self._connection is None:
+            ends = (Peer(*peer), Peer(*own)) if self._peer == 0 else (Peer(*own), Peer(*peer))
+            self._connection = _Connection(self._ident, self._interface, *ends)
             self._put("open", at)
 
     def received(self, data: bytes) -> None:
@@ -185,19 +199,20 @@ class Tap:
     def sent(self, data: bytes) -> None:
         """Note what was sent to the peer."""
         self.release()
-        self._put("sent", time.time(), data)
+        self._put("data", time.time(), data, 1 - self._peer)
 
     def release(self) -> None:
         """Note that what was received has been looked at."""
-        held, self._held = self._held, []
-        for at, data in held:
-            self._put("received", at, data)
+        if self._held:
+            for at, data in self._held:
+                self._put("data", at, data, self._peer)
+            self._held.clear()
 
     def closed(self, *, by_peer: bool, reset: bool) -> None:
         """Note the end of the connection."""
         self.release()
-        self._put("closed", time.time(), by_peer=by_peer, reset=reset)
+        self._put("reset" if reset else "closed", time.time(), b"", self._peer if by_peer else 1 - self._peer)
 
-    def _put(self, kind: str, at: float, data: bytes = b"", *, by_peer: bool = False, reset: bool = False) -> None:
-        if self._recorded is not None:
-            self._log.put(_Item(self._recorded, kind, at, data, by_peer, reset))
+    def _put(self, kind: str, at: float, data: bytes = b"", by: int = 0) -> None:
+        if self._connection is not None:
+            self._log.put(_Item(self._connection, kind, at, data, by))

@@ -15,7 +15,7 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
         advice("look for a time limit or a size limit on the load balancer and the devices in between"),
     ),
     source="docs/protocol.md#interrupted-answers; puppet 7.23.0 lib/puppet/http/client.rb",
-    explains=("T18", "T20", "T22", "F03", "P01"),
+    explains=("T18", "T20", "T22", "T28", "F03", "P01"),
     without_catalog=NO_CATALOG_NO_REPORT,
     event=True,
     good=lambda: [talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report())],

@@ -19,6 +19,7 @@ _BETWEEN = (
 _REFUSED = (
     on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
     on_node("check it there as well", "{verify}"),
+    on_master("compare its clock", "date -u"),
     on_master("see when the CRL expires", _OWN),
     *_BETWEEN,
 )
@@ -73,7 +74,7 @@ def _words(run: Run, found: list[Unanswered]) -> str:
     if _refused(run, found):
         return (
             "the master closed every connection without an answer: most often because it refuses the agent's "
-            "certificate (revoked, expired), or because its own CRL has expired"
+            "certificate (revoked, expired, not valid yet by its clock), or because its own CRL has expired"
         )
     names = some(list(dict.fromkeys(each.endpoint.name for each in found)))
     longest, idle = max(each.waited for each in found), max(each.idle for each in found)

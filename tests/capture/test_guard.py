@@ -64,6 +64,7 @@ COMMANDS = {
     "bootstrap": ["bootstrap", "{}"],
     "export": ["export", "{}", "-o", "{}.jsonl"],
     "share": ["share", "{}", "-o", "{}.shared.sqlite"],
+    "reduce": ["reduce", "{}", "-o", "{}.reduced.sqlite"],
     "merge": ["captures", "merge", "{}", "{}.other.sqlite", "-o", "{}.merged.sqlite"],
     "vacuum": ["captures", "vacuum", "{}"],
     "captures": ["captures", "{parent}"],

@@ -29,6 +29,7 @@ TIMES = 60
 """How often the run is repeated."""
 COMMANDS = (
     "check {capture}", "runs {capture}", "list {capture}", "report {capture} -o {new}", "share {capture} -o {new}",
+    "reduce {capture} -o {new}",
     "export {capture} --format jsonl -o {new}", "export {capture} --format har -o {new}",
     "export {capture} --format otlp -o {new}", "tables {capture} -o {new}", "sql {capture} --query endpoints",
     "diff {capture}:1 {capture}:60", "captures {folder}", "doctor {capture}", "certificates {capture}",

@@ -110,7 +110,7 @@ def test_an_empty_filter_says_of_how_many(run: Run, mixed: Path, command: str) -
         (("runs", "--fitler", "x"), "`puppet-inspector runs` has no option --fitler.", "Did you mean `--filter`?"),
         (("runs", "--qq=1"), "`puppet-inspector runs` has no option --qq.", "lists them."),
         (("--bogus",), "`puppet-inspector` has no option --bogus.", "`puppet-inspector --help` lists them."),
-        (("{folder}", "--run", "1"), "`puppet-inspector CAPTURE` has no option --run.", "`why`, `replay`, `report`."),
+        (("{folder}", "--run", "1"), "`puppet-inspector CAPTURE` has no option --run.", "`report`, `reduce`."),
         (("check", "--agent", "web1"), "`puppet-inspector check` has no option --agent.", "`replay`, `report`."),
         (("check", "--filter", "x"), "`puppet-inspector check` has no option --filter.", "`export`."),
         (("show", "x", "1", "2"), "`puppet-inspector show` does not take '2'.", "See `puppet-inspector show --help`."),

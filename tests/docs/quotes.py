@@ -21,6 +21,8 @@ from tests.docs.pictures import COMMAND
 from tests.support.places import ROOT
 
 WIDTH = 120
+WRITING = "puppet-inspector reduce "
+"""Begins a command that writes a file: not into the checkout."""
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DEMO = (
     (r"\S+ +web1\.lab\.example +certificates PUT .* 400 .*", 1),
@@ -58,8 +60,8 @@ def commands(page: str) -> list[str]:
 
 
 def is_played(command: str) -> bool:
-    """Whether a command is run with others that it needs, and never prints the same times twice."""
-    return command == "make demo" or command.startswith("puppet-inspector rehearse ")
+    """Whether a command never prints the same times, or sizes, twice."""
+    return command == "make demo" or command.startswith(("puppet-inspector rehearse ", WRITING))
 
 
 @cache
@@ -67,10 +69,14 @@ def output(command: str) -> str:
     """Return what a command prints on a terminal, run in the checkout."""
     if command == "make demo":
         return demo()
-    if is_played(command):
-        return rehearsed.output(command, _on_a_terminal, COMMAND)
     program, *words = shlex.split(command)
     assert program == "puppet-inspector", command
+    if command.startswith(WRITING):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "captures").symlink_to(ROOT / "captures")
+            return _on_a_terminal([str(COMMAND), *words], Path(folder))
+    if is_played(command):
+        return rehearsed.output(command, _on_a_terminal, COMMAND)
     return _on_a_terminal([str(COMMAND), *words], ROOT)
 
 

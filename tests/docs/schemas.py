@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, ge
 import msgspec
 
 from inspector import columns
-from inspector.cli import fix, rules, share, tables
+from inspector.cli import fix, reduce, rules, share, tables
 from inspector.compare import plain, why_text
 from inspector.doctor import migration_text
 from inspector.doctor import report as doctor
@@ -98,6 +98,7 @@ DOCUMENTS = {
         "What a newer version removed or changed, and which nodes it concerns as far as was recorded.",
         readiness.PlainSurvey,
     ),
+    "reduce": Document("reduce --json", "The capture that was made, and that it shows the finding.", reduce.Reduced),
     "rehearse": Document(
         "rehearse --json",
         "Another master's answers to recorded agents beside those they received. Secrets are compared and masked.",

@@ -9,6 +9,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.formats import pcapng, wire
+from inspector.formats.packets import Peer, Stream
 from inspector.proxy import wire as wire_module
 from inspector.proxy.wire import Tap, Wire
 from tests.support.waiting import eventually
@@ -56,6 +57,45 @@ def test_secrets_come_before_what_needs_them(log: Log) -> None:
     assert found[order[1]] == b"SERVER_HANDSHAKE_TRAFFIC_SECRET 00 11\n"
     # To the master the proxy is the client.
     assert found[0][12:20] == bytes([192, 0, 2, 9, 192, 0, 2, 1])
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1%eth0", "no address"])
+def test_packets_with_data_are_those_of_any_stream(log: Log, address: str) -> None:
+    tap = Tap(log.wire, "x", 0)
+    tap.open((address, 40_000), OWN, 1.0)
+    stream = Stream("x", Peer(address, 40_000), Peer(*OWN))
+    list(stream.open(0, 0))
+    data = [b"a", b"ab", bytes(7), b"\xff" * 9, os.urandom(8301), os.urandom(2**18 + 1)]
+    expected = []
+    for at, piece in enumerate(data * 3):
+        (tap.received if at % 2 == 0 else tap.sent)(piece)
+        expected += [packet.data for packet in stream.send(at % 2, 0, 0, piece)][:-1]  # the last one has no data
+    tap.closed(by_peer=True, reset=False)
+    expected += [packet.data for by in (0, 1) for packet in stream.close(by, 0)]
+    head = 60 if ":" in address else 40
+    blocks = log.blocks()
+    found = [block.data for block in blocks[3:]]
+    assert [packet for packet in found if len(packet) > head or packet[head - 7] & 1] == [
+        packet for packet in expected if len(packet) > head or packet[head - 7] & 1
+    ]
+    assert [block.time for block in blocks] == sorted(block.time for block in blocks)
+
+
+def test_whoever_sends_much_is_acknowledged(log: Log) -> None:
+    """Else Wireshark would report a full window."""
+    tap = Tap(log.wire, "x", 0)
+    tap.open(PEER, OWN, 1.0)
+    for size in (100, 8000, 100, *[8000] * 20, 2**16):
+        tap.sent(bytes(size))
+    outstanding, most = 0, 0
+    for packet in (block.data for block in log.blocks()[3:]):
+        if packet[12:16] == bytes([192, 0, 2, 9]):
+            outstanding += len(packet) - 40
+        else:
+            outstanding = 0
+        most = max(most, outstanding)
+    assert 2**15 < most <= 2**15 + 2**16
+    assert outstanding == 0
 
 
 def test_every_process_has_a_file_of_its_own(tmp_path: Path) -> None:

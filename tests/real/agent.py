@@ -30,7 +30,7 @@ class Puppet::Node::Facts::Invented < Puppet::Node::Facts::Facter
   desc 'Invented facts from a file, and what pluginsync brought.'
 
   def find(request)
-    facter = Puppet.runtime[:facter]
+    facter = Puppet.respond_to?(:runtime) ? Puppet.runtime[:facter] : Facter # Puppet 5
     facter.reset
     self.class.setup_external_search_paths(request)
     self.class.setup_search_paths(request)

@@ -1,5 +1,5 @@
 """The tasks of the Puppet module, on a node that is reached over ssh, as Bolt does it: whatever goes wrong, nothing of
-it stays there. (The plan itself needs Bolt: its syntax is checked in test_module.)"""
+it stays there."""
 
 from __future__ import annotations
 
@@ -9,118 +9,34 @@ import shutil
 import subprocess
 import time
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.capture.store import Capture
-from tests.real.machine import end, free_port
-from tests.real.overlay import overlay
+from tests.real.machine import free_port
+from tests.real.over_ssh import NAME, SMALL, TASKS, reached
 from tests.support import packages
-from tests.support.places import ROOT
-from tests.support.programs import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from tests.real.overlay import Overlay
+    from tests.real.over_ssh import Node
     from tests.real.through import Stage
-
-MODULE = ROOT / "addons/puppet_inspector"
-NAME = "task.example"
-TASKS = "/srv/module/tasks"
-SMALL = "/srv/small"
-"""A directory of the node with 60 MB: enough for the one-file build, not for what is in it."""
-
-
-class Node:
-    """A machine that is reached over ssh."""
-
-    def __init__(self, machine: Overlay, directory: Path, port: int) -> None:
-        self.machine, self.directory, self.port = machine, directory, port
-        known = directory / "known_hosts"
-        known.write_text(f"[127.0.0.1]:{port} {(directory / 'host.pub').read_text()}")
-        self._options = [
-            "-F",
-            "none",
-            "-i",
-            f"{directory}/key",
-            "-o",
-            f"UserKnownHostsFile={known}",
-            "-o",
-            "BatchMode=yes",
-        ]
-
-    def command(self, words: str) -> list[str]:
-        return ["ssh", *self._options, "-p", str(self.port), "root@127.0.0.1", words]
-
-    def ssh(self, words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command there."""
-        return subprocess.run(self.command(words), input=given, capture_output=True, text=True, timeout=600)
-
-    def copy(self, source: str, target: str) -> subprocess.CompletedProcess[str]:
-        """Copy with scp; ``node:`` begins a path there."""
-        paths = [path.replace("node:", "root@127.0.0.1:") for path in (source, target)]
-        return subprocess.run(
-            ["scp", "-q", "-r", *self._options, "-P", str(self.port), *paths], capture_output=True, text=True
-        )
-
-    def task(self, name: str, **parameters: object) -> dict[str, Any]:
-        """Run a task; return what it answers."""
-        done = self.ssh(f"{TASKS}/{name}.rb", json.dumps({**parameters, "_task": f"puppet_inspector::{name}"}))
-        answer: dict[str, Any] = json.loads(done.stdout)
-        assert (done.returncode == 0) == ("_error" not in answer), done.stdout + done.stderr
-        return answer
-
-    def left(self) -> list[str]:
-        """What is on the node that was not there before; also in the directories that are in memory."""
-        return self.machine.left(
-            str(self.directory.parent).strip("/"), "etc/puppet", "var/lib/puppet", "var/cache/puppet/"
-        )
-
-    def wait_until_nothing_is_left(self) -> None:
-        for _ in range(900):
-            if not self.left():
-                return
-            time.sleep(0.1)
-        raise AssertionError(self.left())
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """This machine, with a server of OpenSSH on loopback: its configuration and its keys are its own."""
-    server = program("sshd", "openssh-server")
-    directory = tmp_path_factory.mktemp("ssh")
-    for name in ("key", "host"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True)
-    port = free_port("127.0.0.1")
-    (directory / "sshd_config").write_text("\n".join([
-        "ListenAddress 127.0.0.1", f"Port {port}", "HostKey /srv/ssh/host", "AuthorizedKeysFile /srv/ssh/key.pub",
-        "PidFile none", "UsePAM no", "StrictModes no", "PermitRootLogin prohibit-password",
-        "PasswordAuthentication no", "Subsystem sftp internal-sftp", "",
-    ]))  # fmt: skip
-    mounts = [f"mkdir -p {{root}}/run/sshd {{root}}{SMALL}",
-              f"mount -t tmpfs -o size=60m,mode=1777 none {{root}}{SMALL}"]  # fmt: skip
-    with overlay(Path("/"), tmp_path_factory.mktemp("node"), mounts) as machine:
-        shutil.copytree(MODULE, machine.changes / "srv/module")
-        shutil.copytree(directory, machine.changes / "srv/ssh")
-        command = machine.command(f"exec {server} -D -e -f /srv/ssh/sshd_config")
-        with (directory / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-            try:
-                while "listening" not in (directory / "log").read_text():
-                    assert process.poll() is None, (directory / "log").read_text()
-                    time.sleep(0.05)
-                yield Node(machine, directory, port)
-            finally:
-                end(process)
+    with reached(tmp_path_factory.mktemp("node")) as machine:
+        yield machine
 
 
 @contextmanager
 def _recording(node: Node, place: str, options: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """The task `record`, whose proxy listens."""
     given = {"directory": place, "file": f"{place}/puppet-inspector", "minutes": 60, "runs": 1, "options": options}
-    with subprocess.Popen(node.command(f"{TASKS}/record.rb"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+    with subprocess.Popen([*node.words, f"{TASKS}/record.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
         assert client.stdin
         assert client.stdout
         client.stdin.write(json.dumps(given).encode())
@@ -141,17 +57,8 @@ def place(node: Node) -> str:
 
 
 def test_one_run_comes_back_and_nothing_stays(node: Node, place: str, stage: Stage, tmp_path: Path) -> None:
-    agent = stage.enrolled(NAME)
-    agent.configure(server=stage.master.name, port=stage.master.port)
-    shutil.copytree(stage.directory, node.machine.changes / "srv/agent", dirs_exist_ok=True)
-    command = ["/srv/puppet", "agent", "-t", "--color=false"]
-    directories = [f"--{name}dir=/srv/agent/{NAME}/{name}" for name in ("conf", "var", "ssl", "run", "log")]
-    (node.machine.changes / "srv/puppet").write_text(
-        f"#!/bin/sh\nexport RUBYLIB=/srv/agent/{NAME}/ruby INVENTED_FACTS=/srv/agent/{NAME}/facts.json\n"
-        'exec /usr/bin/puppet "$@"\n'
-    )
-    (node.machine.changes / "srv/puppet").chmod(0o755)
-    answer = node.task("one_run", directory=place, file=f"{place}/puppet-inspector", command=[*command, *directories])
+    command = node.enrol(stage)
+    answer = node.task("one_run", directory=place, file=f"{place}/puppet-inspector", command=command)
     assert answer["status"] == 2, answer
     assert [(run["certname"], run["outcome"]) for run in answer["runs"]] == [(NAME, "complete")]
     assert (answer["directory"], answer["files"]) == (place, ["report.html", "shared.sqlite"])
@@ -198,7 +105,9 @@ def test_the_connection_is_lost_while_the_agent_runs(node: Node, place: str) -> 
     agent = "puppet agent -t --server nowhere.invalid --ssldir /srv/fresh"
     script = f'touch /srv/began; while [ -e /srv/began ]; do sleep 0.1; done; {agent} "$@"; echo $? > /srv/ended'
     given = {"directory": place, "file": f"{place}/puppet-inspector", "command": ["sh", "-c", script, "sh"]}
-    with subprocess.Popen(node.command(f"{TASKS}/one_run.rb"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+    with subprocess.Popen(
+        [*node.words, f"{TASKS}/one_run.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as client:
         assert client.stdin
         client.stdin.write(json.dumps(given).encode())
         client.stdin.close()

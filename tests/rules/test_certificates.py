@@ -715,6 +715,7 @@ def test_t28_takes_it_for_a_refused_certificate_only_where_one_was_shown_and_not
         return plain(rule_of("T28").fix_for(run))
 
     assert "is revoked" in fix(0.1)
+    assert "compare its clock: `date -u`" in fix(0.1), "a certificate that is not valid yet is refused as well"
     assert "is revoked" not in fix(4)
     assert "is revoked" not in fix(0.1, certificate=False)
 

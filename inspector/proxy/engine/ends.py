@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 RECORD = 2**14
 """Bytes of a TLS record."""
+HEADER = 5
+"""Bytes before each, of which the last two are its size."""
 SEALED = RECORD + 512
 """The same when it is encrypted, at most."""
 WRITTEN = 4
@@ -84,6 +86,10 @@ class End(asyncio.BufferedProtocol):
         """The records that were sent since the handshake, if somebody counts them."""
         self._unsent = (0, 0.0)
         """Bytes that were unsent, and since when they have not become fewer."""
+        self._following: int | None = 0
+        """Where the next TLS record begins in what arrives next; None: not known, as its head came in two parts."""
+        self._drained = False
+        """Whether OpenSSL has given out all that it was given."""
 
     # -- for subclasses -------------------------------------------------------------------------------
 
@@ -211,10 +217,12 @@ class End(asyncio.BufferedProtocol):
         if self.closed or self.tls is None:
             return
         if self.tap:
+            data = bytes(data)
             self.open_tap()
-            self.tap.received(bytes(data))
+            self.tap.received(data)
+        records = self._count(data)
         if self.secured is not None:
-            self._receive(data)
+            self._receive(data, records)
         else:
             self.tls.bio_write(bytes(data))
             if self.shake_hands():
@@ -224,7 +232,7 @@ class End(asyncio.BufferedProtocol):
 
     def open_tap(self) -> None:
         """Begin to record the bytes of the connection, if that is wanted."""
-        if self.tap and self.connected is not None:
+        if self.tap and not self.tap.opened and self.connected is not None:
             address, port, *_ = self.transport.get_extra_info("sockname") or ("", 0)
             self.tap.open(self.peer, (str(address), int(port)), self.connected)
 
@@ -300,11 +308,26 @@ class End(asyncio.BufferedProtocol):
         self.on_secured()
         return not self.closed
 
-    def _receive(self, arrived: bytes | memoryview) -> None:
-        """Decrypt what arrived; of many records some."""
+    def _count(self, arrived: bytes | memoryview) -> int:
+        """Return of how many TLS records what arrived consists; 0 if it has a part of one, or if that is not known."""
+        if self._following is None:
+            return 0
+        at, records, size = self._following, 0, len(arrived)
+        while at + HEADER <= size and records < RECORDS:
+            at += HEADER + (arrived[at + 3] << 8 | arrived[at + 4])
+            records += 1
+        whole = at == size and self._following == 0
+        self._following = at - size if at >= size else None
+        return records if whole else 0
+
+    def _receive(self, arrived: bytes | memoryview, records: int = 0) -> None:
+        """Decrypt what arrived; of many records some. ``records``: it consists of so many."""
         assert self.tls is not None  # noqa: S101 - there was a handshake
         pieces: list[bytes] = []
         at, ended, error = 0, False, None
+        if self._drained and arrived:
+            self.tls.bio_write(bytes(arrived[:SEALED]))
+            at = SEALED
         while not ended and len(pieces) < RECORDS:
             try:
                 pieces.append(self.tls.recv(RECORD))
@@ -317,6 +340,12 @@ class End(asyncio.BufferedProtocol):
                 ended = True
             except SSL.Error as raised:
                 ended, error = True, tls.words(raised)
+            else:
+                # Each was data: OpenSSL has nothing left, and nothing to answer. To ask it costs as much as to decrypt.
+                if len(pieces) == records:
+                    break
+        only_data = len(pieces) == records > 0
+        self._drained = only_data or len(pieces) < RECORDS
         self.farewell = ended and error is None
         if pieces:
             self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
@@ -325,7 +354,8 @@ class End(asyncio.BufferedProtocol):
             self.postpone(lambda: self._receive_more(rest))
         if not self.closed:
             self._release()
-            self._flush()  # answers of TLS itself
+            if not only_data:
+                self._flush()  # answers of TLS itself
         if ended:
             self._end(error)
 
@@ -376,22 +406,26 @@ class End(asyncio.BufferedProtocol):
                 encrypted += self._encrypted()
         except SSL.WantReadError:
             self._hold(data[at:])
-        self._flush(encrypted)
+            encrypted += self._encrypted()
+        self._write(encrypted)
 
     def _encrypted(self) -> list[bytes]:
         """Take what is encrypted from OpenSSL."""
         assert self.tls is not None  # noqa: S101 - there is TLS
-        pieces = []
-        with contextlib.suppress(SSL.WantReadError):
-            while True:
+        pieces: list[bytes] = []
+        try:
+            while not pieces or len(pieces[-1]) == SEALED:
                 pieces.append(self.tls.bio_read(SEALED))
-                if len(pieces[-1]) < SEALED:
-                    break
+        except SSL.WantReadError:
+            pass
         return pieces
 
-    def _flush(self, encrypted: Sequence[bytes] = ()) -> None:
-        """Send what is encrypted, after these pieces."""
-        pieces = [*encrypted, *self._encrypted()]
+    def _flush(self) -> None:
+        """Send what is encrypted."""
+        self._write(self._encrypted())
+
+    def _write(self, pieces: Sequence[bytes]) -> None:
+        """Send these pieces."""
         # As long as a part of what was written is not sent, all of it stays in memory.
         for at in range(0, len(pieces), WRITTEN):
             data = b"".join(pieces[at : at + WRITTEN])

@@ -245,16 +245,17 @@ class Turns:
     A handshake occupies the processor for milliseconds. Hundreds of them may be due in the same round, in which no
     other connection is served. In turns they get some time of each round: as much as verified agents took, but little
     where these have much to do. (What strangers cost besides, above all reading, makes no turn longer.) Time is the
-    processor's: while another program has it, nothing is done. The newest work is done first: a handshake that has
-    begun is completed before others begin, and a flood delays nobody who comes later. A connection has one piece of
-    work from each side here at the most, so nothing is done in the wrong order.
+    processor's: while another program has it, nothing is done. The newest work is done first, and the oldest after it:
+    a flood delays hardly anybody who comes later, and whoever it has overtaken is not left waiting for its end. A
+    connection has one piece of work from each side here at the most, so nothing is done in the wrong order.
 
     Work for verified agents is done at once, as long as it is little. What an agent causes beyond (over many
     connections, or in many small pieces) has turns, too: of each agent one after the other, the oldest first.
     """
 
     def __init__(self) -> None:
-        self._due: list[Callable[[], None]] = []
+        self._due: deque[Callable[[], None]] = deque()
+        self._oldest_is_next = False
         self._crowds: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
         """By payer: work of verified agents."""
         self._crowd_is_next = False
@@ -284,7 +285,8 @@ class Turns:
         """Remove what is done next: in turns something of a verified agent and of all others."""
         self._crowd_is_next = not self._crowd_is_next
         if not self._crowds or (self._due and not self._crowd_is_next):
-            return self._due.pop()
+            oldest, self._oldest_is_next = self._oldest_is_next, not self._oldest_is_next
+            return self._due.popleft() if oldest else self._due.pop()
         payer, queue = self._crowds.popitem(last=False)
         work = queue.popleft()
         if queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from OpenSSL import SSL
 
+from inspector.host import pki
 from inspector.proxy.engine import ends
 from inspector.proxy.engine.ends import JAM, End
+from inspector.proxy.identity import Credentials
 from inspector.proxy.limits import FULL, PIECE, READ, RECORDS
 from tests.support.ends import Tls, Transport
 
@@ -309,3 +312,116 @@ def test_a_bug_in_the_end_does_not_keep_the_link() -> None:
     end.secured = 1.0
     end.connection_lost(None)
     assert end.heard == [RuntimeError, "lost"]
+
+
+# -- real TLS ---------------------------------------------------------------------------------------------
+
+
+class Asked(SSL.Connection):
+    """A connection that counts how often OpenSSL was asked for something that it did not have."""
+
+    vain = 0
+
+    def recv(self, *arguments: Any) -> bytes:
+        return self._count(super().recv, *arguments)
+
+    def bio_read(self, *arguments: Any) -> bytes:
+        return self._count(super().bio_read, *arguments)
+
+    def _count(self, ask: Callable[..., bytes], *arguments: Any) -> bytes:
+        try:
+            return ask(*arguments)
+        except SSL.WantReadError:
+            self.vain += 1
+            raise
+
+
+class Heard(Reading):
+    """Notes what it read."""
+
+    data = b""
+
+    def on_data(self, data: bytes) -> None:
+        self.data += data
+
+
+@pytest.fixture(scope="module")
+def shown() -> Credentials:
+    """What the ends show."""
+    key = pki.new_key()
+    return Credentials((pki.sign(pki.make_ca("a CA"), key.public_key(), "a.example", ()),), key)
+
+
+def joined(shown: Credentials, version: int) -> tuple[SSL.Connection, Heard]:
+    """A client, and an end that has finished the handshake with it."""
+    contexts = SSL.Context(SSL.TLS_CLIENT_METHOD), SSL.Context(SSL.TLS_SERVER_METHOD)
+    contexts[1].use_certificate(shown.chain[0])
+    contexts[1].use_privatekey(shown.key)
+    contexts[1].set_options(SSL.OP_NO_TICKET)
+    for context in contexts:
+        context.set_max_proto_version(version)
+    client, server = SSL.Connection(contexts[0]), Asked(contexts[1])
+    client.set_connect_state()
+    server.set_accept_state()
+    end = Heard(server, None)
+    end.secured = None
+    vars(end)["on_secured"] = lambda: None
+    while end.secured is None:
+        with contextlib.suppress(SSL.WantReadError):
+            client.do_handshake()
+        end.take(client.bio_read(2**16))
+        transport(end).data, data = b"", transport(end).data
+        if data:
+            client.bio_write(data)
+    with contextlib.suppress(SSL.WantReadError):
+        client.do_handshake()
+    server.vain = 0
+    return client, end
+
+
+@pytest.mark.parametrize("version", [SSL.TLS1_2_VERSION, SSL.TLS1_3_VERSION], ids=["1.2", "1.3"])
+def test_of_whole_records_with_data_openssl_is_asked_for_nothing_more(shown: Credentials, version: int) -> None:
+    client, end = joined(shown, version)
+    end.take(sealed(client, b"first"))  # what came with the handshake was asked for
+    tls: Any = end.tls
+    tls.vain = 0
+    for number in (1, 1, 3):
+        end.take(b"".join(sealed(client, b"x" * 5000) for _ in range(number)))
+    end.send(b"answer")
+    assert (end.data, tls.vain) == (b"first" + b"x" * 25_000, 0)
+    assert client.bio_write(transport(end).data)
+    assert client.recv(100) == b"answer"
+
+
+@pytest.mark.parametrize("version", [SSL.TLS1_2_VERSION, SSL.TLS1_3_VERSION], ids=["1.2", "1.3"])
+def test_records_in_any_pieces_are_read_as_they_come(shown: Credentials, version: int) -> None:
+    """Also those whose head comes in two pieces, after which it is not known any more where the next one begins."""
+    client, end = joined(shown, version)
+    sent = b""
+    for size in (1, 2, 3, 4, 5, 6, 7, 40, 90, 100, 10**6):
+        data = b"".join(sealed(client, bytes([at]) * 50) for at in range(9))
+        sent += b"".join(bytes([at]) * 50 for at in range(9))
+        for at in range(0, len(data), size):
+            end.take(data[at : at + size])
+        assert end.data == sent, size
+    client.shutdown()
+    end.take(client.bio_read(2**16))
+    assert (end.heard, end.farewell) == ([None], True)
+
+
+def test_what_tls_itself_answers_is_sent(shown: Credentials) -> None:
+    """Here the alert for a record that is none, behind one with data."""
+    client, end = joined(shown, SSL.TLS1_3_VERSION)
+    end.take(sealed(client, b"data"))
+    end.take(sealed(client, b"more") + b"\x17\x03\x03\x00\x20" + bytes(32))
+    assert end.data == b"datamore"
+    assert isinstance(end.heard[0], str)
+    client.bio_write(transport(end).data)
+    with pytest.raises(SSL.Error, match="bad record mac"):
+        client.recv(100)
+
+
+def sealed(client: SSL.Connection, data: bytes) -> bytes:
+    """A record with some data."""
+    client.send(data)
+    return client.bio_read(2**16)

@@ -137,17 +137,38 @@ def test_a_turn_is_short_where_others_take_long(monkeypatch: pytest.MonkeyPatch)
     assert clock.log[:3] == ["work", "work", "others"]
 
 
-def test_the_newest_work_is_done_first() -> None:
+def test_the_newest_work_is_done_first_and_the_oldest_after_it() -> None:
     log: list[int] = []
 
     async def play() -> None:
         turns = Turns()
-        for number in range(3):
+        for number in range(5):
             turns.add(functools.partial(log.append, number))
         await asyncio.sleep(0)
 
     asyncio.run(play())
-    assert log == [2, 1, 0]
+    assert log == [4, 0, 3, 1, 2]
+
+
+def test_who_is_overtaken_for_ever_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood brings as much in each round as can be done in it."""
+    clock = Clock(monkeypatch)
+
+    async def play() -> None:
+        turns = Turns()
+        for _ in range(8):
+            turns.add(clock.work(pool.LONGEST_TURN))
+        turns.add(lambda: clock.log.append("agent"))
+        for _ in range(8):
+            turns.add(clock.work(pool.LONGEST_TURN))
+        for _ in range(100):
+            turns.add(clock.work(pool.LONGEST_TURN))
+            await asyncio.sleep(0)
+            if "agent" in clock.log:
+                return
+
+    asyncio.run(play())
+    assert clock.log.index("agent") <= 2 * 8 + 1
 
 
 def test_each_agent_has_some_time_of_a_round_and_then_turns() -> None:
