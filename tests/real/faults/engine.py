@@ -89,6 +89,8 @@ class Fault:
     """The cause with a master of version 8 or later; None: the same."""
     with_9: str | None = None
     """The cause with an agent of version 9; None: the same."""
+    or_else: tuple[str, ...] = ()
+    """Causes that are right as well: which one is named depends on what came first."""
     since: int = 0
     """The first major version of agents for which it is a fault."""
     needs: str = ""
@@ -373,7 +375,8 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
     answer = advice(found, fault, scene.certname)
     tally.log.append(json.dumps(found, indent=1))
     cause = fault.cause_with(scene)
-    tally.right = cause in answer.names or cause in answer.message if cause else not answer.error
+    causes = (cause, *fault.or_else)
+    tally.right = any(c in answer.names or c in answer.message for c in causes) if cause else not answer.error
     tally.named = next(filter(None, answer.names), cause if tally.right else answer.message) or answer.message
     tally.alarms = answer.alarms
     tally.by_hand = bool(fault.corrects)
