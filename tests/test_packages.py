@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -121,9 +122,7 @@ def container(dist: Path) -> list[str]:
 
 
 def _mounted(path: Path, *, writable: bool = False) -> list[str]:
-    """The option that puts a directory into the container, as one that is the user's there."""
-    for each in (path, *path.rglob("*")):
-        os.chown(each, 10001, 10001)
+    """The option that puts a directory into the container; what is root's here is the user's there."""
     return ["--bind" if writable else "--ro-bind", f"{path}", f"/{path.name}"]
 
 
@@ -173,15 +172,16 @@ def test_an_agent_runs_through_the_container(container: list[str], tmp_path: Pat
             "/etc/puppet-inspector.conf",
             *words,
         ]
-        with subprocess.Popen(alone, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        pipe, out = subprocess.PIPE, subprocess.STDOUT
+        with subprocess.Popen(alone, stdout=pipe, stderr=out, text=True, start_new_session=True) as running:
             assert running.stdout
             for line in running.stdout:
                 if "listens on" in line:
                     break
             assert lab.agent("agent.lab.example").run().status == 2
-            running.terminate()
+            os.killpg(running.pid, signal.SIGTERM)  # bubblewrap itself passes no signal on
             printed = running.stdout.read()
-        assert running.returncode == 0, printed
+        assert "The capture is /captures/" in printed
     (capture,) = captures.glob("*.sqlite")
     (run,) = proxies.analyzed(capture).runs
     assert (run.certname, run.outcome) == ("agent.lab.example", "complete")
