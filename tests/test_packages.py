@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -175,12 +176,13 @@ def test_an_agent_runs_through_the_container(container: list[str], tmp_path: Pat
         pipe, out = subprocess.PIPE, subprocess.STDOUT
         with subprocess.Popen(alone, stdout=pipe, stderr=out, text=True, start_new_session=True) as running:
             assert running.stdout
-            for line in running.stdout:
-                if "listens on" in line:
-                    break
-            assert lab.agent("agent.lab.example").run().status == 2
-            os.killpg(running.pid, signal.SIGTERM)  # bubblewrap itself passes no signal on
-            printed = running.stdout.read()
+            try:
+                begun = itertools.takewhile(lambda line: "listens on" not in line, running.stdout)
+                printed = "".join(begun)
+                assert lab.agent("agent.lab.example").run().status == 2, printed
+            finally:
+                os.killpg(running.pid, signal.SIGTERM)  # bubblewrap itself passes no signal on
+                printed = running.stdout.read()
         assert "The capture is /captures/" in printed
     (capture,) = captures.glob("*.sqlite")
     (run,) = proxies.analyzed(capture).runs
