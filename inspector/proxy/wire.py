@@ -170,9 +170,8 @@ class Tap:
     these must come first."""
 
     def __init__(self, log: Wire, ident: str, interface: int) -> None:
-        self._log, self._ident, self._interface = log, ident, interface
-        self._peer = interface
-        """The side of the peer: the client (0) or the server (1)."""
+        self._log, self._ident, self._peer = log, ident, interface
+        """The interface is that of the peer: the client (0) or the server (1)."""
         self._connection: _Connection | None = None
         self._held: list[tuple[float, bytes]] = []
 
@@ -185,7 +184,7 @@ class Tap:
         """Note that the connection is there, once."""
         if self._connection is None:
             ends = (Peer(*peer), Peer(*own)) if self._peer == 0 else (Peer(*own), Peer(*peer))
-            self._connection = _Connection(self._ident, self._interface, *ends)
+            self._connection = _Connection(self._ident, self._peer, *ends)
             self._put("open", at)
 
     def received(self, data: bytes) -> None:
