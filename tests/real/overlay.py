@@ -39,6 +39,7 @@ class Overlay(System):
         """The command that runs a shell script in it."""
         *outer, inner = super().command(script, *binds)
         mounts = [f"mount -t overlay overlay -o {self._layers} {self.root}",
+                  *(f"mkdir -p {self.root}{bind}" for bind in binds),
                   *(mount.format(root=self.root) for mount in self.mounts)]  # fmt: skip
         return [*outer, "\n".join([*mounts, inner])]
 
