@@ -186,7 +186,7 @@ class End(asyncio.BufferedProtocol):
             return
         self._work.append(work)
         if len(self._work) == 1:
-            ticket.due += 1
+            ticket.await_turn()
             self._regulate()
             self._wait_for_turn(ticket)
 
@@ -204,7 +204,7 @@ class End(asyncio.BufferedProtocol):
             self._wait_for_turn(ticket)
             return
         self._work.clear()
-        ticket.due -= 1
+        ticket.take_turn()
         self._regulate()
         if self._ending:
             ending, self._ending = self._ending, None

@@ -860,7 +860,7 @@ class Link:
         if self._deciding:
             return False
         if self.agent.secured is None:
-            return silent > HANDSHAKE
+            return silent - (ticket.delay if ticket is not None else 0.0) > HANDSHAKE
         if self._exchange is None:
             return self._requests.unread > 0 and self._waiting is None and silent > HEAD_TIME
         held = self._blocked or bool(self._detained) or self._exchange.waits

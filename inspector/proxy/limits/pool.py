@@ -91,6 +91,10 @@ class Ticket:
     """Bytes of its request under way."""
     due: int = 0
     """Received pieces, of either side, that wait for their turn."""
+    due_since: float = 0.0
+    """When the first of these arrived."""
+    delay: float = 0.0
+    """Seconds for which received pieces waited for their turn: ours, and not the peer's."""
     exchange: bool = False
     """Whether it has an exchange under way."""
     began: float = 0.0
@@ -141,6 +145,20 @@ class Ticket:
         if self.verified:
             self.limits.agents.hear(self)
 
+    def await_turn(self) -> None:
+        """A received piece waits for its turn."""
+        if not self.due:
+            self.due_since = time.monotonic()
+        self.due += 1
+
+    def take_turn(self) -> None:
+        """A received piece has had its turn: what answers it can only come from now on."""
+        now = time.monotonic()
+        self.due -= 1
+        if not self.due:
+            self.delay += now - self.due_since
+        self.hear(now)
+
     def note_waiting(self, size: int) -> None:
         """Note how many bytes of it wait in memory."""
         if size != self.waiting_bytes:
@@ -163,7 +181,7 @@ class Ticket:
         """Whether nothing comes although something should, or it has been there for too long."""
         if self.due:
             return False
-        if now - self.since > LONGEST:
+        if now - self.since - self.delay > LONGEST:
             return True
         return not self.answering and now - self.heard > SILENT and not unread(self.descriptor)
 

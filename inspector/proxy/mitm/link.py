@@ -59,7 +59,7 @@ class Link:
     """An agent's connection, and those to the master."""
 
     __slots__ = (
-        "__weakref__", "_admission", "_client", "_opened",
+        "__weakref__", "_admission", "_client",
         "agent", "clear", "exchange", "handler", "held", "left", "masters", "pace", "paused", "ticket", "turns",
     )  # fmt: skip
     open: ClassVar[dict[str, Link]] = {}
@@ -73,7 +73,6 @@ class Link:
         """mitmproxy's."""
         self._client = client
         self._admission = admission
-        self._opened = time.monotonic()
         transport = self.transport(client)
         host, descriptor = (client.peername or ("",))[0], transport.get_extra_info("socket").fileno()
         self.ticket = admission.enter(client.id, host, descriptor, self.close)
@@ -96,11 +95,10 @@ class Link:
         transport = self.transport(self._client)
         if not self.ticket.admitted.done():
             transport.pause_reading()
-        if not await self._admission.wait(self.ticket):
+        if not await self._admission.wait(self.ticket) or transport.is_closing():  # it has left meanwhile
             transport.abort()
             return
         transport.resume_reading()
-        self._opened = time.monotonic()
         self.exchange, self.clear = Exchange(self.ticket), Clear()
         self.watch(self._client)
         self._client.error = None
@@ -147,12 +145,12 @@ class Link:
 
     def check(self, now: float) -> None:
         """Close the connection of an agent that does not finish what it began to send."""
-        if self.ticket.due:
-            # What has arrived and is due is our delay.
-            self._opened = max(self._opened, now - HANDSHAKE / 2)
+        ticket = self.ticket
+        if not ticket.admitted.done():
+            return
         stalled = self.agent.stalled(now) if self.agent is not None and not self.paused else None
         if (stalled and stalled[1] > STALLED[stalled[0]]) or (
-            not self._client.tls_established and now - self._opened > HANDSHAKE
+            not self._client.tls_established and not ticket.due and now - ticket.since - ticket.delay > HANDSHAKE
         ):
             self.close()
         elif self._idle(now):
@@ -392,15 +390,15 @@ class _Reader:
     async def _in_turn(self, data: bytes) -> None:
         """Handle it when it is its turn, and within it."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._link.ticket.due += 1
+        ticket = self._link.ticket
+        ticket.await_turn()
 
         def work() -> None:
-            self._link.ticket.due -= 1
             if not done.done():  # as it is when the connection was closed meanwhile
                 _start(self._handle(data))
                 _complete(done)
+            ticket.take_turn()
 
-        ticket = self._link.ticket
         self._link.turns.add(work, ticket.payer if ticket.verified else "")
         await done
 

@@ -149,10 +149,20 @@ def test_what_arrived_before_a_reset_is_taken_first(monkeypatch: pytest.MonkeyPa
     assert end.heard == [b"last words", "the connection was reset", "lost"]
 
 
+class Turned(SimpleNamespace):
+    """What a ticket counts of a connection."""
+
+    def await_turn(self) -> None:
+        self.due += 1
+
+    def take_turn(self) -> None:
+        self.due -= 1
+
+
 def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     turns: list[Callable[[], None]] = []
     limits = SimpleNamespace(turns=SimpleNamespace(add=turns.append))
-    ticket: Any = SimpleNamespace(due=0, verified=False, limits=limits)
+    ticket: Any = Turned(due=0, verified=False, limits=limits)
     end = Attentive(Tls(), ticket)
     end.connection_made(Transport())  # type: ignore[arg-type]
     end.secured = 1.0
@@ -206,7 +216,7 @@ class Work:
 
 def verified(work: Work, *, many: bool = False) -> Any:
     """What a connection of a verified agent is counted by."""
-    return SimpleNamespace(
+    return Turned(
         due=0, verified=True, payer="a.example", limits=SimpleNamespace(turns=work, bytes=SimpleNamespace(many=many))
     )
 

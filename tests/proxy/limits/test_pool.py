@@ -39,6 +39,28 @@ def test_who_waits_for_us_or_the_master_is_not_silent(busy: str) -> None:
     asyncio.run(play())
 
 
+def test_time_in_which_a_piece_waits_for_its_turn_is_not_its_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        unlimited: Any = None
+        clock = [100.0]
+        monkeypatch.setattr("time.monotonic", lambda: clock[0])
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ticket = Ticket(unlimited, "a", ours.fileno(), lambda _: None)
+            assert Pool(Share(1, 1)).admit(ticket)
+            ticket.await_turn()
+            clock[0] += pool.SILENT / 2 + 1
+            ticket.await_turn()
+            clock[0] += pool.SILENT / 2
+            for _ in range(2):
+                ticket.take_turn()
+            assert ticket.delay == pool.SILENT + 1, "two pieces wait at the same time"
+            assert not ticket.silent(clock[0] + pool.SILENT), "it answers to what we sent just now"
+            assert ticket.silent(clock[0] + pool.SILENT + 1)
+
+    asyncio.run(play())
+
+
 def test_of_a_closed_connection_nothing_is_unread() -> None:
     with socket.socket() as closed:
         descriptor = closed.fileno()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -44,6 +45,9 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         self.log.append(data)
+
+    def is_closing(self) -> bool:
+        return "abort" in self.log
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         return lambda: self.log.append(name)
@@ -444,7 +448,7 @@ def test_who_does_not_finish_what_it_began_is_closed(
         made = linked()
         made._client.timestamp_tls_setup = 1.0 if secured else None
         made.agent = SimpleNamespace(stalled=lambda _: stalled, over=False, waiting=False, since=time.monotonic())
-        made.paused, made._opened = paused, time.monotonic() - age
+        made.paused, made.ticket.since = paused, time.monotonic() - age
         made.check(time.monotonic())
         assert made.handler.transport.log == ["abort"] * closed
         assert made.handler.cancelled == [True] * closed
@@ -517,12 +521,14 @@ def test_a_handshake_that_waits_for_its_turn_is_not_late() -> None:
     async def play() -> None:
         made = linked()
         made._client.timestamp_tls_setup = None
-        made._opened = time.monotonic() - 100
-        for due in (1, 0):
-            made.ticket.due = due
-            made.check(time.monotonic())
-        assert not made.handler.cancelled, "it has some time left after its turn"
-        made._opened -= HANDSHAKE
+        made.ticket.since = time.monotonic() - 100
+        made.ticket.await_turn()
+        made.ticket.due_since = made.ticket.since
+        made.check(time.monotonic())
+        made.ticket.take_turn()
+        made.check(time.monotonic())
+        assert not made.handler.cancelled, "all of the time was ours"
+        made.ticket.since -= HANDSHAKE
         made.check(time.monotonic())
         assert made.handler.cancelled
 
@@ -584,6 +590,37 @@ def test_who_is_not_admitted_is_served_nothing() -> None:
             links.client_disconnected(cast("Any", clients[2]))
             assert not Link.open.keys() & {client.id for client in clients}
             admission.close()
+
+    asyncio.run(play())
+
+
+def test_who_waits_for_its_admission_is_not_late_with_its_handshake_and_may_leave() -> None:
+    async def play() -> None:
+        clients = [tflow.tclient_conn() for _ in range(2)]
+        for number, client in enumerate(clients):
+            client.id, client.error, client.timestamp_tls_setup = f"c{number}", None, None
+        handlers = [Handler(client) for client in clients]
+        with taddons.context(Proxyserver(*zip(clients, handlers, strict=True))):  # type: ignore[no-untyped-call]
+            links, admission = Links(), Admission(100_000, lambda _: None)
+            links._admission = admission
+            admission._strangers.share = admission._known.share = Share(1, 1)
+            await admitted(links, clients[0])
+            ours, theirs = ends = socket.socketpair()
+            handlers[1].transport.get_extra_info = lambda _name: ours  # type: ignore[method-assign]
+            waiting = asyncio.ensure_future(admitted(links, clients[1]))
+            await asyncio.sleep(0)
+            link = Link.open[clients[1].id]
+            link.check(time.monotonic() + HANDSHAKE + 1)
+            assert (handlers[1].transport.log, handlers[1].cancelled) == (["pause_reading"], []), "it waits for us"
+            theirs.send(b"hello")
+            handlers[1].transport.abort()
+            links.client_disconnected(cast("Any", clients[0]))
+            await waiting
+            assert clients[1].error == link_module.REFUSED, "it has left: nothing is read of it"
+            links.client_disconnected(cast("Any", clients[1]))
+            admission.close()
+            for end in ends:
+                end.close()
 
     asyncio.run(play())
 
