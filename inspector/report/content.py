@@ -20,6 +20,8 @@ from inspector.rules import rule_of
 from inspector.text import clean, seconds, size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Finding
     from inspector.progress import Watch
@@ -73,6 +75,29 @@ class RunSection:
         return f"{size(self.run.sent)} sent, {size(self.run.received)} received"
 
 
+@dataclass(frozen=True, slots=True)
+class RunSections:
+    """The sections of some runs: each is read when its turn comes, as all of them together take much memory."""
+
+    copy: LeavingCapture
+    runs: list[RunBrief]
+    times: MasterTimes
+    watch: Watch
+
+    def __iter__(self) -> Iterator[RunSection]:
+        source = self.copy.source
+        with source.capture() as capture:
+            for run in watched(self.runs, self.watch, len(self.runs), "drawing run"):
+                briefs = source.briefs(run.number)
+                yield RunSection(
+                    run,
+                    tuple(FoundDeviation(each, rule_of(each.rule), each.rule in run.symptoms) for each in run.ordered),
+                    waterfall(run, briefs, self.times),
+                    sequence(run, briefs),
+                    parts_of(source, capture, run, briefs),
+                )
+
+
 @dataclass(slots=True)
 class ReportContent:
     """All that a page shows."""
@@ -81,7 +106,7 @@ class ReportContent:
     answers: Answers
     runs: list[RunBrief]
     """The newest first."""
-    sections: list[RunSection]
+    sections: Iterable[RunSection]
     """Of those that did not go well first, then of the newest."""
     ladders: list[Ladder]
     axis: ValidityAxis | None
@@ -106,22 +131,8 @@ def gathered(
     copy: LeavingCapture, watch: Watch = unwatched, *, bodies: bool = True, times: MasterTimes = NOTHING
 ) -> ReportContent:
     """Gather what a page shows of the chosen runs; ``times`` is what a master's logs say. Raises CaptureError."""
-    source = copy.source
     runs = newest(copy.runs)
-    drawn = by_gravity(copy.runs)[:SECTIONS]
-    sections = []
-    with source.capture() as capture:
-        for run in watched(drawn, watch, len(drawn), "drawing run"):
-            briefs = source.briefs(run.number)
-            sections.append(
-                RunSection(
-                    run,
-                    tuple(FoundDeviation(each, rule_of(each.rule), each.rule in run.symptoms) for each in run.ordered),
-                    waterfall(run, briefs, times),
-                    sequence(run, briefs),
-                    parts_of(source, capture, run, briefs),
-                )
-            )
+    sections = RunSections(copy, by_gravity(copy.runs)[:SECTIONS], times, watch)
     ladders, axis = _bootstraps(copy, runs, watch)
     records, messages = _records(copy, watch, bodies=bodies)
     return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, times)

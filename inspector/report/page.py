@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
-from itertools import batched
+from itertools import batched, islice
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -19,11 +19,11 @@ from inspector.rules.fixes import begun
 from inspector.text import clean, plural, size, stamp, utc_minute, utc_second
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from jinja2 import Template
 
-    from inspector.report.content import ReportContent
+    from inspector.report.content import ReportContent, RunSection
 
 INLINE = 4
 """Sections of runs in the markup: they can be read without JavaScript."""
@@ -117,7 +117,9 @@ def _digest(text: str) -> str:
 
 def html(content: ReportContent) -> str:
     """Return the page of a report."""
-    blocks = _blocks(content)
+    sections = iter(content.sections)
+    inline = list(islice(sections, INLINE))
+    blocks = _blocks(content, sections)
     taken = sum(len(block.data) for block in blocks)
     large = size(taken) if taken > LARGE and content.messages else ""
     copy, runs = content.copy, content.runs
@@ -128,9 +130,9 @@ def html(content: ReportContent) -> str:
         copy=copy,
         answers=content.answers,
         period=_period(content),
-        sections=content.sections[:INLINE],
+        sections=inline,
         rows=[(run, utc_second(run.started)) for run in runs[:ROWS]],
-        inline={section.run.number for section in content.sections[:INLINE]},
+        inline={section.run.number for section in inline},
         blocks=blocks,
         large=large,
     )
@@ -145,12 +147,12 @@ def _period(content: ReportContent) -> str:
     return f"{first} UTC" if first == last else f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
 
 
-def _blocks(content: ReportContent) -> list[Block]:
-    """All data of the page."""
+def _blocks(content: ReportContent, sections: Iterator[RunSection]) -> list[Block]:
+    """All data of the page; ``sections`` are those that are not in the markup."""
     section = _template("run.html.j2")
     made = []
     places: dict[int, int] = {}
-    for number, group in enumerate(batched(content.sections[INLINE:], TOGETHER)):
+    for number, group in enumerate(batched(sections, TOGETHER)):
         made.append(Block.of(f"sections-{number}", {each.run.number: section.render(section=each) for each in group}))
         places |= {each.run.number: number for each in group}
     runs = data.runs_plain(content.runs)

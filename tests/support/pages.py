@@ -42,7 +42,9 @@ def copied(path: Path, **given: Any) -> Iterator[LeavingCapture]:
 def content_of(path: Path, *, bodies: bool = True, **given: Any) -> ReportContent:
     """What a page shows of a capture, whose copy is gone already."""
     with copied(path, **given) as copy:
-        return gathered(copy, bodies=bodies)
+        content = gathered(copy, bodies=bodies)
+        content.sections = list(content.sections)
+        return content
 
 
 def html_of(path: Path, **given: Any) -> str:
