@@ -59,9 +59,11 @@ cd /src/openssl
 nice -n 19 make -j2 build_libs
 make install_dev
 cd /src/python
+# configure writes it into the Makefile: what was built is started there to see which modules it has.
+export LD_LIBRARY_PATH=$PREFIX/lib
 ./configure --prefix=$PREFIX --enable-optimizations --with-lto --enable-shared --without-static-libpython \\
     --disable-test-modules --with-openssl=$PREFIX
-export LD_LIBRARY_PATH=/src/python:$PREFIX/lib
+export LD_LIBRARY_PATH=/src/python:$LD_LIBRARY_PATH
 nice -n 19 make -j2
 make install
 rm -rf $PREFIX/lib/python*/idlelib $PREFIX/lib/*.a
