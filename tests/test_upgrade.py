@@ -183,6 +183,14 @@ def test_a_rules_file_is_accepted() -> None:
     assert [sorted(ignore.rules) for ignore in found.ignores] == [["B01", "B03"]]
 
 
+def test_rules_in_python_are_accepted(tmp_path: Path) -> None:
+    directory = shutil.copytree(FOLDER / "rules", tmp_path / "rules")
+    for path in (directory, *directory.iterdir()):
+        path.chmod(0o700)  # one that others may write is refused
+    found = ruleset.load(None, directory)
+    assert (found.warnings, [rule.id for rule in found.rules if rule.id.startswith("U")]) == ((), ["U10"])
+
+
 def test_each_former_name_is_on_the_page() -> None:
     page = (DOCS / "stability.md").read_text().partition("## From 0.1")[2]
     former = [*FORMER, *options.FORMER, *(name for names in FORMER_OPTIONS.values() for name in names)]
