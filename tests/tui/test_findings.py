@@ -155,9 +155,9 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        assert detail(view) == expected["S01"]
+        assert detail(view).partition(" To pass on ")[0] == expected["S01"]
         await pilot.press("down")
-        assert detail(view) == f"{expected['R20']} follows from S01"
+        assert detail(view).partition(" To pass on ")[0] == f"{expected['R20']} follows from S01"
         fix = plain(real.fix_for("R20"))
         assert view.copy_value() == fix
         await pilot.press("y")
