@@ -186,6 +186,9 @@ LISTS: tuple[tuple[str, str], ...] = (
 )
 """Name and help of each option that may be set several times. All are empty by default."""
 
+FORMER = {"puppet_lean": "Leave it out: `puppet-inspector proxy` is what it was for."}
+"""Options that were there before, and what to do instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -298,6 +301,8 @@ def check_name(name: str) -> None:
     names = [*dict(OPTIONS), *dict(FLAGS), *dict(LISTS)]
     if name in names:
         return
+    if name in FORMER:
+        raise InspectorError(f"There is no option {name} any more.", FORMER[name])
     similar = difflib.get_close_matches(name, names, 1)
     hint = f"Do you mean {similar[0]}?" if similar else "The options begin with puppet_: docs/proxy.md lists them."
     raise InspectorError(f"There is no option {name!r}.", hint)

@@ -209,7 +209,8 @@ class Findings(Tabbed):
             return self._of_group(line.group)
         text = verdicts.finding_in_full(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
-            text.append(f"  {chosen.follows}", style="dim")
+            text.append(f"  {chosen.follows}\n", style="dim")
+        text.append_text(verdicts.to_pass_on(chosen.finding, chosen.run, self.source.path, self.size.width - 8))
         if self._whole:
             text.append("\n")
             verdicts.add_whole(text, chosen.finding, self.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -19,6 +20,8 @@ from inspector.text import clean, counts
 from inspector.tui.panes import NARROW
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from inspector.model import Finding
     from inspector.rules.fixes import Fix
     from inspector.summaries.source import Source
@@ -61,8 +64,16 @@ def steps(fix: Fix, width: int, *, over: bool = False) -> Text:
 def _broken(line: str, fix: Fix, width: int) -> list[str]:
     """A line of a fix; a command that is wider than its pane in several lines that a shell takes for one."""
     command = line.strip()
-    if len(line) <= width or all(command not in (clean(step.command), clean(step.variant)) for step in fix):
+    if all(command not in (clean(step.command), clean(step.variant)) for step in fix):
         return [line]
+    return _folded(line, width)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """A command in lines of this width that a shell takes for one."""
+    if len(line) <= width:
+        return [line]
+    command = line.strip()
     margin = line[: len(line) - len(line.lstrip())]
     words = regex.findall(_WORD, command)
     broken, now = [], margin + words[0]
@@ -126,6 +137,16 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -
             lines = [line for each in part._replace(content=fix).lines(room) for line in _broken(each, fix, room)]
             content.append("\n".join([*lines, ""]))
     return content
+
+
+def to_pass_on(finding: Finding, run: RunBrief, path: Path, width: int) -> Text:
+    """The command that makes a capture of this finding alone; of a run that is not over there is none."""
+    if run.state is not RunState.OVER:
+        return Text()
+    command = f"    puppet-inspector reduce {shlex.quote(clean(str(path)))} --run {run.number} --rule {finding.rule}"
+    return Text(
+        "\n".join(["  To pass on only what shows this:", *_folded(command, max(width, LEAST)), ""]), style="dim"
+    )
 
 
 def add_whole(content: Text, finding: Finding | None, source: Source) -> None:

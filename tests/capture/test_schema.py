@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from inspector.model import Record
 
 FOLDER = Path(__file__).with_name("versions")
-VERSIONS = {1: 5, 2: 38}
-"""The records of each; the last five are the same in both."""
+VERSIONS = {1: 5, 2: 38, 3: 7}
+"""The records of each; the last five are the same in 1 and 2. 3 was recorded by the first program that wrote this
+version (`demo --own --fault catalog-error` of commit 113db8a0)."""
 
 
 @pytest.fixture(params=VERSIONS)
@@ -37,12 +38,14 @@ def test_it_is_read(version: int) -> None:
     path = FOLDER / f"{version}.sqlite"
     records = read(path)
     assert len(records) == VERSIONS[version]
-    assert compiled(records) == read(FOLDER / "1.sqlite")
+    if version < 3:
+        assert compiled(records) == read(FOLDER / "1.sqlite")
 
 
 def test_its_runs_are_judged(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(path)]) == 1
-    assert "node1.example failed: S01" in capsys.readouterr().out
+    name = "web1.lab.example" if path.stem == "3" else "node1.example"
+    assert f"{name} failed: S01" in capsys.readouterr().out
 
 
 def test_it_is_continued(path: Path) -> None:

@@ -8,6 +8,7 @@ Look at them before they are committed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -105,11 +106,12 @@ def main(folder: Path) -> None:
     """Draw all pictures into a folder."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory)
+    folder, place = folder.resolve(), Path()
+    # A command on a screen names the capture: not by the directory that is made here.
+    with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
         # What the inspector keeps for its user stays out of the home of whoever runs this.
         for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
-            os.environ[name] = str(place / name)
+            os.environ[name] = f"{directory}/{name}"
         time.time = lambda: NOW
         for still in STILLS:
             capture = indexed(_capture(still.sample, place))

@@ -14,6 +14,7 @@ from textual.app import App
 from textual.binding import Binding
 
 import inspector.tui
+from inspector import __version__
 from inspector.cli.commands import COMMANDS, name_of
 from inspector.proxy import options
 from inspector.rules import all_rules
@@ -107,6 +108,12 @@ def test_documented_targets_of_make_are_there() -> None:
     used = {words[0] for words in documented("make")}
     assert {"demo", "test"} <= used
     assert used <= targets
+
+
+@pytest.mark.parametrize("path", ["docs/install.md", "addons/puppet_inspector/README.md"])
+def test_files_to_install_are_of_this_version(path: str) -> None:
+    names = re.findall(r"puppet[-_]inspector[-_](\d+\.\d+\.\d+)", (ROOT / path).read_text(encoding="utf-8"))
+    assert set(names) == {__version__}
 
 
 # -- the proxy's options --------------------------------------------------------------------------------

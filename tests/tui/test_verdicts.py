@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import msgspec
 
+from inspector.cli import commands
 from inspector.model import Finding, Severity
 from inspector.rules.fixes import Fix, advice, on_node
+from inspector.runs.snapshot import RunState
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui import verdicts
 
@@ -73,6 +76,18 @@ def test_a_finding_breaks_its_commands_so_too() -> None:
     narrow, wide = (verdicts.finding_in_full(found, RunBrief(number=1), width).plain for width in (40, 48))
     assert "  puppetserver ca clean --certname \\\n" in narrow
     assert "  puppetserver ca clean --certname <certname>\n" in wide
+
+
+def test_a_finding_has_the_command_that_passes_it_on_alone_if_its_run_is_over() -> None:
+    found, run = Finding("S01", Severity.ERROR, "x", seqs=(3,)), RunBrief(number=4)
+    lines = verdicts.to_pass_on(found, run, Path("/a b/c.sqlite"), 60).plain.splitlines()
+    assert lines[0] == "  To pass on only what shows this:"
+    assert all(len(line) <= 60 for line in lines)
+    words = shlex.split("\n".join(lines[1:]))
+    assert words[:2] == ["puppet-inspector", "reduce"]
+    chosen = commands.parser_of("reduce").parse_args([word for word in words[2:] if word.strip()])
+    assert (chosen.captures, chosen.run, chosen.rule) == ([Path("/a b/c.sqlite")], 4, "S01")
+    assert not verdicts.to_pass_on(found, msgspec.structs.replace(run, state=RunState.CUT_OFF), Path("c"), 60)
 
 
 def test_what_is_shown_of_a_run_that_went_well() -> None:

@@ -8,7 +8,7 @@
 #
 # @example The proxy in front of one node's agent, from a package on the file server
 #   class { 'puppet_inspector':
-#     package_source => 'puppet:///modules/profile/puppet-inspector_0.1.0_amd64.deb',
+#     package_source => 'puppet:///modules/profile/puppet-inspector_1.0.0_amd64.deb',
 #     proxy          => 'node',
 #     master         => 'puppet.example:8140',
 #   }
