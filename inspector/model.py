@@ -129,6 +129,8 @@ class Response(Message):
 
 REHEARSAL = "rehearsal"
 """The client whose requests are those of a rehearsal, where other clients have the name of their program."""
+TO_PUPPETDB = "a master to PuppetDB"
+"""The client whose requests are those of a master to PuppetDB."""
 REHEARSAL_OF = "rehearsal-of"
 """The item of a capture's metadata that says which runs it rehearses, and how they are compared."""
 REPLAY_OF = "replay-of"

@@ -10,6 +10,7 @@ import json
 import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -264,9 +265,19 @@ def without_directories(line: str) -> str:
     return _PATH.sub(lambda path: f".../{'/'.join(path[0].split('/')[-4:])}", line)
 
 
+COMMANDS = "/pdb/cmd/v1"
+"""The path of all commands to PuppetDB: what each is stands behind it."""
+
+
+def _command(query: str) -> str:
+    given = dict(parse_qsl(query)) if len(query) < READ else {}
+    return " ".join(filter(None, [given.get("command"), given.get("certname")]))
+
+
 def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
     """A request's target without what every line repeats: prefix, own certname, query."""
-    path = clean(target.partition("?")[0])
+    path, _, query = target.partition("?")
+    path = clean(f"{path} {_command(query)}".rstrip() if path == COMMANDS else path)
     for prefix in ("/puppet/v3/", "/puppet-ca/v1/"):
         path = path.removeprefix(prefix)
     if certname and path.endswith("/" + certname):

@@ -145,3 +145,10 @@ def test_json_is_the_same_data(written: Callable[[Any], str]) -> None:
         made = written({"a": characters})
         assert json.loads(made) == {"a": characters}
         assert all(text.is_shown(character) or character == "\n" for character in made)
+
+
+def test_a_command_to_puppetdb_is_named() -> None:
+    target = "/pdb/cmd/v1?checksum=5&command=store_report&certname=a.example&version=8"
+    assert text.short(target, "m.example") == "/pdb/cmd/v1 store_report a.example"
+    assert text.short("/pdb/cmd/v1?command=x%1b[31m") == "/pdb/cmd/v1 x\\x1b[31m"
+    assert text.short(f"/pdb/cmd/v1?{'a=b&' * 5000}command=x") == "/pdb/cmd/v1"

@@ -19,11 +19,11 @@ from inspector import regex
 from inspector.analysis import limits
 from inspector.analysis.decoded import DecodedAnswers
 from inspector.analysis.verdicts import as_it_ended
-from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase, Severity
+from inspector.model import REHEARSAL, TO_PUPPETDB, Exchange, Finding, Handshake, Phase, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.protocol import endpoints, x509
-from inspector.protocol.kinds import Access, Kind
+from inspector.protocol.kinds import PUPPETDB, Access, Kind
 from inspector.rules import On, in_use, is_own
 from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
 from inspector.runs import commands
@@ -536,6 +536,8 @@ def _tool(exchange: Exchange, match: Match | None) -> str | None:
     """The client's name, if it is not an agent (R22). Agents send X-Puppet-Version or call themselves Puppet; up to
     5.5 they are Ruby's own client, in 4 and 5 for their file downloads only."""
     name = exchange.request.header("user-agent") or ""
+    if match is not None and match.endpoint.kind in PUPPETDB and name.startswith("Puppet/"):
+        return TO_PUPPETDB
     if match is None or exchange.request.header("x-puppet-version") or name.startswith(("Puppet/", "Ruby")):
         return None
     return name.partition(" ")[0] or None

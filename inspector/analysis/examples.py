@@ -31,12 +31,13 @@ def problems(rule: Rule) -> Iterator[str]:
 def _problems(rule: Rule, conversation: Sequence[Record], *, wanted: bool) -> Iterator[str]:
     analyzer = Analyzer((rule,))
     try:
-        for record in conversation:
-            analyzer.feed(record)
+        steps = [analyzer.feed(record) for record in conversation]
     except Exception as error:  # noqa: BLE001 - it is not made of records
         yield f"it is no conversation: {error!r}"
         return
+    # What is part of no run has the findings of its records only.
     found = [finding for run in analyzer.finish() for finding in run.findings]
+    found += [finding for step in steps if step.run and step.run.number is None for finding in step.findings]
     if analyzer.failed:
         yield from analyzer.failed.values()
     elif wanted and not found:

@@ -32,6 +32,7 @@ GROUPS = {
         "list": "list the exchanges of a capture, one line each",
         "show": "show one record in full",
         "bootstrap": "explain how an agent got its certificate, step by step",
+        "puppetdb": "show what masters asked of PuppetDB, and for which runs",
         "why": "show why a resource changed, failed or stayed as it was",
     },
     "diagnose": {

@@ -167,7 +167,7 @@ def meaning(step: Step, exchange: Exchange, by: TrustContext, run: RunLike | Non
         answered = [TabPart(part.title, lambda part=part: _remarked(part.made())) for part in answered]  # type: ignore[misc]
     parts = [*answered, *_of_side(step, by, "Request")]
     trouble = isinstance(step.response, d.ErrorDocument | d.Undecodable)
-    if isinstance(step.request, d.Report | d.Facts | d.CertificateRequest) and not trouble:
+    if isinstance(step.request, d.Report | d.Facts | d.Command | d.CertificateRequest) and not trouble:
         parts = [*_of_side(step, by, "Request"), *_of_side(step, by, "Response")]
     yield from parts
     if not parts and exchange.response:
@@ -238,6 +238,11 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
             ]
             # Of a run that came to no resources its log tells why.
             yield from parts if document.resource_statuses else sorted(parts, key=lambda part: part.title != "Log")
+        case d.Command():
+            yield from _of(document.payload, by, side)
+            names = [name for name in document.__struct_fields__ if name != "payload"]
+            fields = [item_of(name, getattr(document, name)) for name in names]
+            yield TabPart("Command", lambda: Item("", inner=lambda: fields))
         case d.FileMetadata():
             yield TabPart("File", lambda: report.files([document]))
             yield TabPart("Fields", lambda: _tree(document))

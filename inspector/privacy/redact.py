@@ -54,7 +54,10 @@ _LARGE = 2000
 _PIECE = regex.compile(r"[^\s'\"`<>=,;]{8,}")
 """A piece of a text, between signs at which a secret may begin or end."""
 _DESCRIBING = ("property", "name")
-_DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
+_DESCRIBED = (
+    "previous_value", "desired_value", "historical_value", "old_value", "new_value", "default_literal",
+    "default_source", "value",
+)  # fmt: skip
 """Fields that describe a property or parameter which another field names."""
 
 

@@ -150,6 +150,8 @@ def _secrets(document: Document | None) -> Iterator[Secret]:
             for resource in document.resources:
                 sent = {"parameters": resource.parameters, "sensitive_parameters": resource.sensitive_parameters}
                 yield from _found(_masked(sent, 0))
+        case documents.Command():
+            yield from _secrets(document.payload)
         case CertificateRequest():
             yield from _found([attributes(document), extensions(document)])
         case Certificates():

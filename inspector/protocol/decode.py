@@ -16,7 +16,7 @@ import msgspec
 from inspector import regex
 from inspector.lazily import Lazily
 from inspector.model import Message, Request, Response
-from inspector.protocol import catalog_reading
+from inspector.protocol import catalog_reading, puppetdb_wire
 from inspector.protocol.bodies import (
     MAX_FIELD,
     PACKED,
@@ -42,6 +42,7 @@ from inspector.protocol.documents import (
     Certificates,
     CertificateStatus,
     CertificateStatuses,
+    Command,
     Data,
     DesiredState,
     Document,
@@ -290,6 +291,22 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
     )
 
 
+def _read_command(message: Message, body: bytes) -> Document:
+    query = message.query.encode("latin-1", "replace") if isinstance(message, Request) else b""
+    given = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in form(query).items()}
+    name, version = given.get("command", "").replace("_", " ")[:MAX_FIELD], given.get("version")
+    wire = puppetdb_wire.WIRE.get((name, version or ""))
+    payload: Facts | Catalog | Report | Data | Undecodable
+    transaction = None
+    try:
+        read: Any = structure(body, content_type(message), wire or Any)
+        payload = read.document() if wire else Data(read)
+        transaction = getattr(read, "transaction_uuid", None)
+    except Unreadable as error:
+        payload = Undecodable(str(error)[:MAX_TEXT])
+    return Command(name, version, given.get("certname"), given.get("producer-timestamp"), transaction, payload)
+
+
 nothing: Decoder = _decoder(lambda message, body: _read_text(message, body) if body else Nothing(), partial=True)
 opaque: Decoder = _decoder(_read_opaque, partial=True)
 text: Decoder = _decoder(_read_text, partial=True)
@@ -305,6 +322,7 @@ metadatas: Decoder = _typed(list[FileMetadata], FileMetadatas)
 facts: Decoder = _typed(Facts)
 report: Decoder = _typed(Report)
 catalog_request: Decoder = _decoder(_read_catalog_request)
+command: Decoder = _decoder(_read_command)
 processors: Decoder = _decoder(_read_anything)
 bucket: Decoder = _decoder(_read_bucket, partial=True)
 """A filebucket's PUT: compares the body's digest with the one in the URL."""

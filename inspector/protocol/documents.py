@@ -150,6 +150,21 @@ class Node(msgspec.Struct, frozen=True):
     classes: list[str] | dict[str, Any] | None = None
 
 
+class Command(msgspec.Struct, frozen=True):
+    """What a master stores in PuppetDB (docs/protocol.md#endpoint-puppetdb_command)."""
+
+    command: str
+    """Its name in words: ``replace facts``."""
+    version: str | None
+    certname: str | None
+    """The node's, in the URL."""
+    producer_timestamp: str | None
+    transaction_uuid: str | None
+    """That of the node's run; facts have none."""
+    payload: Facts | Catalog | Report | Data | Undecodable
+    """Data of a command that is not one of the three, or of another version."""
+
+
 # -- responses for tools and monitoring (docs/protocol.md#endpoints-for-tools), as far as they are read ----------------
 
 
@@ -231,6 +246,7 @@ type Document = (
     | ErrorDocument
     | Facts
     | CatalogRequest
+    | Command
     | Catalog
     | Node
     | FileMetadata

@@ -237,6 +237,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "is the CA up?", "monitoring of an openvox-ca", _ANY, response=decode.anything, dialects=_V3),
     Endpoint("metrics", Kind.TOOL, _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring",
              _NO, request=decode.anything, response=decode.anything, dialects=_V3),
+    # -- of a master to PuppetDB ------------------------------------------------------------------
+    Endpoint("puppetdb_command", Kind.PUPPETDB_COMMAND, _OTHER, "root", _POST, "/pdb/cmd/v1",
+             "store a node's facts, catalog or report", "masters with PuppetDB's terminus", _CRT,
+             request=decode.command, response=decode.anything, dialects=_V3),
+    Endpoint("puppetdb_query", Kind.PUPPETDB_QUERY, _OTHER, "root", _READ, "/pdb/query/v4(?:/(?P<key>.*))?",
+             "ask what is stored", "masters with PuppetDB's terminus, dashboards", _CRT, request=decode.anything,
+             response=decode.anything, dialects=_V3, absent=_GET),
 )  # fmt: skip
 KINDS = {endpoint.name: endpoint.kind for endpoint in ENDPOINTS}
 """Endpoints by name, for code that only has the name."""
@@ -245,7 +252,7 @@ V3_PREFIXES = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 """The path prefixes of the areas."""
 _WITHOUT_PREFIX = "/(?:puppet-ca/v1/)?"
 """An openvox-ca takes the CA's requests without their prefix, too: it may be behind a proxy that removes it."""
-_RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0", "healthz"}
+_RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0", "healthz", "pdb"}
 """First path segments that are prefixes of the v3 dialect, and not environments of the legacy one."""
 
 

@@ -42,6 +42,9 @@ class Kind(StrEnum):
     CERTIFICATE_STATUS = "certificate status"
     REMOVED = "removed"
     """A tool's request that newer masters no longer support; the row contains the first version without it."""
+    PUPPETDB_COMMAND = "PuppetDB command"
+    """A master stores a node's facts, catalog or report."""
+    PUPPETDB_QUERY = "PuppetDB query"
     TOOL = "tool"
     """Any other request of a tool or of monitoring."""
 
@@ -63,6 +66,9 @@ RUN = (*PARSED, *CONTENT, Kind.BACKUP, Kind.FACTS, Kind.REPORT)
 """Requests of a run, except those for certificates."""
 BOOTSTRAP = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.CSR_LOOKUP, Kind.RENEWAL)
 """Requests of an agent to the CA."""
+
+PUPPETDB = (Kind.PUPPETDB_COMMAND, Kind.PUPPETDB_QUERY)
+"""Requests of a master to PuppetDB."""
 
 
 class Access(StrEnum):

@@ -20,7 +20,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
 from inspector import installation, regex
-from inspector.model import Finding, Phase, Place, Severity, Visible
+from inspector.model import TO_PUPPETDB, Finding, Phase, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.rules import places
 from inspector.rules.cases import ExchangeCase, HandshakeCase
@@ -159,7 +159,7 @@ class Rule:
         record = case.record
         seqs = statement.seqs or (tuple(run.seqs[-1:]) if record is None else (record.seq,))
         severity = statement.severity or self.severity
-        if run.tool and severity is Severity.ERROR:
+        if run.tool and run.tool != TO_PUPPETDB and severity is Severity.ERROR:
             severity = Severity.WARNING  # a tool's refused request does not fail an agent's run (R22)
         return Finding(
             self.id,

@@ -32,6 +32,7 @@ class Host(StrEnum):
     CA = "CA"
     MASTER = "master"
     PROXY = "proxy"
+    PUPPETDB = "PuppetDB"
 
 
 PLACES = {
@@ -40,6 +41,7 @@ PLACES = {
     Host.CA: "on the CA",
     Host.MASTER: "on the master",
     Host.PROXY: "on the proxy's host",
+    Host.PUPPETDB: "on PuppetDB's host",
 }
 BLANK = regex.compile(r"<[a-zA-Z][^<>|&;\n]*>")
 """A part of a command that a person has to fill in: ``<certname>``."""
@@ -109,6 +111,11 @@ def on_master(text: str, command: str = "", *, only_if: str = "", destroys: str 
 def on_proxy(text: str, command: str = "", *, only_if: str = "", destroys: str = "") -> Step:
     """Return a step on the host of this proxy."""
     return Step(text, command, Host.PROXY, only_if, destroys)
+
+
+def on_puppetdb(text: str, command: str = "", *, only_if: str = "") -> Step:
+    """Return a step on PuppetDB's host."""
+    return Step(text, command, Host.PUPPETDB, only_if)
 
 
 def group(name: str, *, only_if: str = "") -> Step:

@@ -9,7 +9,7 @@ from inspector.model import Phase, Record, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.certificates import ALREADY, REQUESTED, REVOKED, SIGNED
 from inspector.protocol.documents import NO_ENVIRONMENT
-from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
+from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, PUPPETDB, RUN, Kind
 from inspector.rules import (
     AFTER_BOOTSTRAP,
     ANOTHER_KEY,
@@ -27,7 +27,7 @@ from inspector.rules import (
     rule,
 )  # fmt: skip
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
-from inspector.rules.fixes import Fix, advice, at_openvox_ca, group, on_ca, on_master, on_node, on_proxy
+from inspector.rules.fixes import Fix, advice, at_openvox_ca, group, on_ca, on_master, on_node, on_proxy, on_puppetdb
 from inspector.rules.words import (
     as_printed,
     compile_error,
@@ -65,10 +65,12 @@ from inspector.runs.examples import (
     not_issued,
     of_openvox_ca,
     plugins,
+    querying,
     refused,
     renewal,
     report,
     slow,
+    stored,
     talk,
     together,
     unanswered,
@@ -80,12 +82,13 @@ from inspector.text import brief
 
 __all__ = [
     "AFTER_BOOTSTRAP", "ALREADY", "ANOTHER_KEY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME",
-    "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "REQUESTED",
-    "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart", "ExchangeCase", "Fix",
-    "HandshakeCase", "Iterator", "Kind", "On", "Phase", "Record", "Run", "RunCase", "Severity", "Statement", "Visible",
-    "advice", "altered", "as_printed", "asked", "asking_for", "at_openvox_ca", "brief", "bucket", "ca", "carried",
-    "catalog", "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting",
-    "listing", "made", "major", "media_type", "metadata", "node", "not_issued", "of_openvox_ca", "on_ca", "on_master",
-    "on_node", "on_proxy", "places", "plugins", "reason", "refused", "regex", "renewal", "report", "retry_after",
-    "rule", "slow", "some", "talk", "together", "unanswered", "unconnected", "utc", "wait", "waited", "whole",
+    "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "PUPPETDB",
+    "REQUESTED", "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart",
+    "ExchangeCase", "Fix", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "Record", "Run", "RunCase",
+    "Severity", "Statement", "Visible", "advice", "altered", "as_printed", "asked", "asking_for", "at_openvox_ca",
+    "brief", "bucket", "ca", "carried", "catalog", "compile_error", "content", "crl", "csr", "cut", "d", "group",
+    "in_a_row", "issued", "lasting", "listing", "made", "major", "media_type", "metadata", "node", "not_issued",
+    "of_openvox_ca", "on_ca", "on_master", "on_node", "on_proxy", "on_puppetdb", "places", "plugins", "querying",
+    "reason", "refused", "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "stored", "talk",
+    "together", "unanswered", "unconnected", "utc", "wait", "waited", "whole",
 ]  # fmt: skip

@@ -650,6 +650,40 @@ def report(*, uuid: str | None = "a-1", status: int = 200, result: str = "unchan
     return part
 
 
+STORED: dict[str, tuple[str, dict[str, Any]]] = {
+    "replace_facts": ("5", {"values": {"kernel": "Linux"}}),
+    "replace_catalog": (
+        "9", {"version": "1", "transaction_uuid": "a-1", "edges": [],
+              "resources": [{"type": "Notify", "title": "a", "tags": ["notify"], "exported": False, "parameters": {}}]},
+    ),
+    "store_report": (
+        "8", {"transaction_uuid": "a-1", "status": "changed", "logs": [], "metrics": [],
+              "resources": [{"resource_type": "Notify", "resource_title": "a", "skipped": False, "events": []}]},
+    ),
+}  # fmt: skip
+"""What a master stores in PuppetDB: the versions of the commands, and their bodies."""
+_MASTER = {"X-Puppet-Version": None, "User-Agent": "Puppet/7.23.0 Ruby/2.6.8-p0 (java)"}
+
+
+def stored(
+    command: str = "replace_facts", *, status: int = 200, answer: object = None, version: str = "", **fields: Any
+) -> ExamplePart:
+    """A command of a master to PuppetDB, for the node ``NAME``; ``fields`` are other fields of its body."""
+    usual, body = STORED[command]
+    query = f"version={version or usual}&certname={NAME}&command={command}&producer-timestamp=2026-11-29T08:54:18.914Z"
+    sent = {"certname": NAME, "environment": "production", "producer": MASTER} | body | fields
+    given = {"uuid": "7bb4939e-ffbc-48b7-b7ae-a91a78c7dac7"} if answer is None else answer
+    return altered(asked(f"/pdb/cmd/v1?{query}", given, method="POST", status=status, sent=sent), headers=_MASTER)
+
+
+def querying(query: str = "nodes[certname]{}", answer: object = (), *, status: int = 200) -> ExamplePart:
+    """A query of a master to PuppetDB, and its answer."""
+    media = "application/json" if status < 400 else "text/plain"
+    given = list(answer) if isinstance(answer, tuple) else answer
+    part = asked("/pdb/query/v4", given, method="POST", status=status, sent={"query": query}, media=media)
+    return altered(part, headers=_MASTER | {"Content-Type": "application/json"})
+
+
 def _metadata(path: str, relative: str | None, content: bytes | None, algorithm: str = "sha256") -> dict[str, Any]:
     kind = "directory" if content is None else "file"
     digest = "{ctime}2026-01-01 00:00:00 +0000"

@@ -10,7 +10,7 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.clocks import DAY
-from inspector.model import REHEARSAL, Exchange, Gap, Handshake, Phase
+from inspector.model import REHEARSAL, TO_PUPPETDB, Exchange, Gap, Handshake, Phase
 from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
 from inspector.runs.observations import is_redirect
 from inspector.runs.run import Run, listing
@@ -226,6 +226,8 @@ class Segmenter:
             self._by_leg[step.record.master.id] = run  # of an imported flow, the failed handshake comes after it
         if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_repeated(run, step.record):
             self._close(run)
+        elif step.tool == TO_PUPPETDB:
+            self._end(run)  # each belongs to another node's run: together they would have no end
         return run
 
     def _end_silent(self, now: float) -> None:

@@ -19,7 +19,7 @@ from inspector.cli import fix, reduce, rules, share, tables
 from inspector.compare import plain, why_text
 from inspector.doctor import migration_text
 from inspector.doctor import report as doctor
-from inspector.explain import bootstrap_text
+from inspector.explain import bootstrap_text, puppetdb_text
 from inspector.explain.authorization import decision_text as authorization
 from inspector.explain.readiness import survey_text as readiness
 from inspector.fleet.queries.query import DescribedQuery
@@ -93,6 +93,11 @@ DOCUMENTS = {
         list[listing.Row],
     ),
     "queries": Document("sql --list --json", "The named queries.", list[DescribedQuery]),
+    "puppetdb": Document(
+        "puppetdb --json",
+        "What masters asked of PuppetDB and stored there, by the runs that caused it. Secrets are masked.",
+        puppetdb_text.PlainJoined,
+    ),
     "readiness": Document(
         "readiness --json",
         "What a newer version removed or changed, and which nodes it concerns as far as was recorded.",

@@ -23,6 +23,7 @@ from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
+from inspector.runs import examples
 from inspector.summaries import summary, wording
 from inspector.summaries.summary import RunBrief
 from inspector.tui.timed import anonymous
@@ -616,3 +617,18 @@ def test_the_first_place_that_exists_counts() -> None:
     )
     assert tabs.locate((absent,), of) == Place("meaning", "")
     assert tabs.locate((), of) is None
+
+
+def test_a_command_to_puppetdb_is_shown_as_what_it_stores() -> None:
+    shown = {}
+    for command in ("replace_facts", "replace_catalog", "store_report"):
+        (step,) = Analyzer().steps(examples.talk(examples.stored(command)))
+        parts = next(tab.parts for tab in tabs.tabs(step, tabs.known(step)) if tab.name == "Meaning")
+        shown[command] = [part.title for part in parts]
+        command_part = next(part for part in parts if part.title == "Command")
+        assert tabs.contains(command_part, command.replace("_", " "))
+    assert shown == {
+        "replace_facts": ["Facts", "Command", "Response"],
+        "replace_catalog": ["Catalog", "By type", "About", "Command", "Response"],
+        "store_report": ["Resources", "Events", "Log", "Metrics", "About", "Command", "Response"],
+    }

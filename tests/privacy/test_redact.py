@@ -22,7 +22,19 @@ from inspector.privacy.names import MASK
 from inspector.privacy.redact import redacted
 from inspector.protocol import bodies, x509
 from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts
-from inspector.runs.examples import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
+from inspector.runs.examples import (
+    ExamplePart,
+    asking_for,
+    bucket,
+    catalog,
+    csr,
+    foreign_ca,
+    plugins,
+    querying,
+    report,
+    stored,
+    talk,
+)  # fmt: skip
 from tests.support.conversations import runs_of, steps
 from tests.support.recorded import SAMPLES, records_of
 from tests.support.secrets import KEY, WORD
@@ -662,3 +674,36 @@ def test_a_body_without_a_secret_is_remembered_only_for_what_it_is() -> None:
             assert isinstance(masked, Exchange)
             assert masked.response is not None
             assert b"hunter2" not in masked.response.body or not shown
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        stored(values={"db_password": "Tr0ub4dor&3", "note": "password=Tr0ub4dor&3"}),
+        stored("replace_catalog", resources=[
+            {"type": "User", "title": "a", "parameters": {"password": "Tr0ub4dor&3"}},
+            {"type": "Notify", "title": "b", "parameters": {"message": SENSITIVE | {"__pvalue": "Tr0ub4dor&3"}}},
+        ]),
+        stored("store_report", logs=[{"level": "notice", "message": "password=Tr0ub4dor&3", "source": "x"}], resources=[
+            {"resource_type": "User", "resource_title": "a", "events": [
+                {"property": "password", "old_value": "Tr0ub4dor&3", "new_value": "Tr0ub4dor&3", "status": "success"}
+            ]},
+        ]),
+        querying(answer=({"certname": "a", "name": "db_password", "value": "Tr0ub4dor&3"},)),
+        querying(answer=({"type": "User", "title": "a", "parameters": {"password": "Tr0ub4dor&3"}},)),
+        querying('resources{ parameters.password = "Tr0ub4dor&3" }'),
+    ],
+)  # fmt: skip
+def test_what_goes_to_puppetdb_and_comes_from_there(record: ExamplePart) -> None:
+    (plain,) = talk(record)
+    assert isinstance(plain, Exchange)
+    packed = dataclasses.replace(
+        plain.request, body=gzip.compress(plain.request.body),
+        headers=(*plain.request.headers, ("Content-Encoding", "gzip")),
+    )  # fmt: skip
+    for sent in (plain.request, packed):
+        masked = of(dataclasses.replace(plain, request=sent))
+        assert masked.response
+        text = repr((masked.request.target, bodies.plain(masked.request), bodies.plain(masked.response)))
+        assert "Tr0ub4dor" not in text
+        assert "MASKED" in text

@@ -75,6 +75,9 @@ ROWS: list[tuple[str, str, str, str, str | None, str | None, str | None]] = [
     ("POST", "/puppet-ca/v1/ocsp", "ocsp", "v3", None, None, None),
     ("GET", "/ocsp/MEIwQDA%2BMDww", "ocsp", "v3", None, None, "MEIwQDA+MDww"),
     ("GET", "/healthz/ready", "healthz", "v3", None, None, "ready"),
+    ("POST", "/pdb/cmd/v1?command=store_report&version=8&certname=a.b", "puppetdb_command", "v3", None, None, None),
+    ("GET", "/pdb/query/v4/nodes/a.b/facts", "puppetdb_query", "v3", None, None, "nodes/a.b/facts"),
+    ("POST", "/pdb/query/v4", "puppetdb_query", "v3", None, None, None),
     ("PUT", "/puppet-ca/v1/clean", "clean", "v3", None, None, None),
     ("POST", "/puppet-ca/v1/sign/all", "sign", "v3", None, None, None),
     ("GET", "/puppet-ca/v1/expirations", "expirations", "v3", None, None, None),
@@ -163,7 +166,8 @@ VERBS = {
     None: ["renewal", "static_file_content", "connect", "status_simple", "status_services",
            "certificate_status_by_serial", "crl_update", "generate", "ocsp", "clean", "sign", "expirations",
            "environments", "environment", "environment_classes", "environment_modules", "environment_transports",
-           "tasks", "compile", "catalog_v4", "admin_api", "healthz", "metrics"],
+           "tasks", "compile", "catalog_v4", "admin_api", "healthz", "metrics", "puppetdb_command",
+           "puppetdb_query"],
 }  # fmt: skip
 """The rows of ROWS above, each with what its request is to the indirector."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.real.machine import end, free_port, host_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.real.puppet import RealMaster
 
@@ -62,12 +62,21 @@ class RealPuppetDB:
             self.base.chmod(0o755)
             stack.enter_context(host_names({NAME: HOST}))
             stack.callback(end, self._postgres())
-            process = self._puppetdb()
-            stack.callback(end, process)
-            self._wait_until(lambda: process.poll() is not None or self._ready(), "PuppetDB is not ready")
-            assert process.poll() is None, self._logs()
+            self._directory("puppetdb", "puppet")
+            stack.callback(self.stop)
+            self.start()
             self._cleanup = stack.pop_all()
         return self
+
+    def start(self, **settings: Mapping[str, object]) -> None:
+        """Start it, with further settings by section; it is to be stopped before."""
+        self._process = self._puppetdb(settings)
+        self._wait_until(lambda: self._process.poll() is not None or self._ready(), "PuppetDB is not ready")
+        assert self._process.poll() is None, self._logs()
+
+    def stop(self) -> None:
+        """End it, but not its database."""
+        end(self._process)
 
     def __exit__(self, *_: object) -> None:
         self._cleanup.close()
@@ -90,7 +99,7 @@ class RealPuppetDB:
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         server: list[str | Path] = [*as_user, binaries / "postgres", "-D", data, *options]
         process = subprocess.Popen(server, cwd=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        psql: list[str | Path] = [
+        self._psql: list[str | Path] = [
             binaries / "psql",
             "-h",
             HOST,
@@ -103,23 +112,24 @@ class RealPuppetDB:
             "ON_ERROR_STOP=1",
         ]
 
-        def execute(database: str, command: str) -> bool:
-            return subprocess.run([*psql, "-c", command, database], capture_output=True, check=False).returncode == 0
-
         try:
-            self._wait_until(lambda: execute("postgres", "select 1"), "PostgreSQL does not start")
+            self._wait_until(lambda: self.execute("postgres", "select 1"), "PostgreSQL does not start")
             for database, command in (
                 ("postgres", "create database puppetdb"),
                 ("puppetdb", "create extension pg_trgm"),
             ):
-                assert execute(database, command), command
+                assert self.execute(database, command), command
         except BaseException:
             end(process)
             raise
         return process
 
-    def _puppetdb(self) -> subprocess.Popen[bytes]:
-        base, master = self._directory("puppetdb", "puppet"), self.master
+    def execute(self, database: str, command: str) -> bool:
+        """Execute SQL, and return whether that worked."""
+        return subprocess.run([*self._psql, "-c", command, database], capture_output=True, check=False).returncode == 0
+
+    def _puppetdb(self, settings: Mapping[str, Mapping[str, object]]) -> subprocess.Popen[bytes]:
+        base, master = self.base / "puppetdb", self.master
         if not (master.ssldir / f"certs/{NAME}.pem").exists():
             master.generate(NAME)
         self._log = base / "access.log"
@@ -138,8 +148,9 @@ class RealPuppetDB:
         }  # fmt: skip
         conf = configparser.ConfigParser()
         conf.read_dict(sections)
+        conf.read_dict(settings)
         for name in ("var", "conf.d"):
-            (base / name).mkdir()
+            (base / name).mkdir(exist_ok=True)
         shutil.copyfile(CONFIG / "conf.d/auth.conf", base / "conf.d/auth.conf")
         with (base / "conf.d/puppetdb.ini").open("w") as file:
             conf.write(file)
@@ -170,7 +181,7 @@ class RealPuppetDB:
 
     def _ready(self) -> bool:
         try:
-            return bool(self.query("nodes") == [])
+            return isinstance(self.query("nodes"), list)
         except (urllib.error.URLError, OSError):
             return False
 
@@ -206,12 +217,16 @@ class RealPuppetDB:
     # -- its master --------------------------------------------------------------------------------------
 
     @contextmanager
-    def used(self) -> Iterator[None]:
-        """Let the master store there, for as long as the block lasts."""
+    def used(self, address: str = "", **settings: str) -> Iterator[None]:
+        """Let the master store there, or at another address, for as long as the block lasts; ``settings`` are further
+        ones of the master."""
         master, conf = self.master, self.master.confdir / "puppetdb.conf"
-        conf.write_text(f"[main]\nserver_urls = https://{NAME}:{self.port}\n")
+        conf.write_text(f"[main]\nserver_urls = https://{address or f'{NAME}:{self.port}'}\n")
         try:
-            with master.with_terminus(), master.configured(storeconfigs="true", storeconfigs_backend="puppetdb"):
+            with (
+                master.with_terminus(),
+                master.configured(storeconfigs="true", storeconfigs_backend="puppetdb", **settings),
+            ):
                 yield
         finally:
             conf.unlink()

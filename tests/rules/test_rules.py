@@ -44,7 +44,7 @@ def examples(kind: str) -> list[tuple[Rule, str, Sequence[Record], list[Finding]
 def test_a_rule_says_what_why_and_what_to_do() -> None:
     assert list(RULES) == sorted(RULES)
     for rule in RULES.values():
-        assert re.fullmatch(r"[BTRFSP]\d\d", rule.id)
+        assert re.fullmatch(r"[BDTRFSP]\d\d", rule.id)
         for text in (rule.title, rule.explanation, plain(rule.fix_for(None)), rule.source):
             assert len(text) > 10, rule.id
         assert not rule.title.endswith("."), rule.id

@@ -10,10 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Exchange, Gap, Phase, Record
+from inspector.model import TO_PUPPETDB, Exchange, Gap, Phase, Record
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.runs.examples import NAME, altered, asked, catalog, plugins, refused, report, talk, wait
+from inspector.runs.examples import (
+    NAME,
+    altered,
+    asked,
+    catalog,
+    plugins,
+    querying,
+    refused,
+    report,
+    stored,
+    talk,
+    wait,
+)  # fmt: skip
+from inspector.runs.examples import together as run_together
 from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, runs_of, steps, together
 
 if TYPE_CHECKING:
@@ -504,3 +517,13 @@ def test_a_request_that_was_given_up_before_its_body_came_is_no_call_of_its_own(
     cut = [dataclasses.replace(record, request=dataclasses.replace(record.request, ended=None)) for record in whole]
     (run,) = runs_of(cut)
     assert list(run.seqs) == [record.seq for record in cut]
+
+
+def test_a_masters_requests_to_puppetdb_are_no_part_of_its_own_run_and_are_over_at_once() -> None:
+    own = talk(plugins(), catalog(), wait(3), report(), certname="puppet.example")
+    calls = talk(stored(), querying(), stored("store_report"), certname="puppet.example", after=1.5)
+    analyzer = Analyzer()
+    taken = list(analyzer.steps(run_together(own, calls)))
+    over = [run for step in taken for run in step.over]
+    assert [(run.number, run.tool, run.records) for run in over] == [(None, TO_PUPPETDB, 1)] * 3 + [(1, None, 3)]
+    assert analyzer.end() == []

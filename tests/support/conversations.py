@@ -271,5 +271,8 @@ def findings(records: Iterable[Record], ident: str, **thresholds: float) -> list
 
 
 def all_findings(records: Iterable[Record]) -> list[Finding]:
-    """What all rules say."""
-    return [finding for run in runs_of(records) for finding in run.findings]
+    """What all rules say, also of what is part of no run."""
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, records))
+    found = [finding for run in analyzer.finish() for finding in run.findings]
+    return found + [finding for step in taken if step.run and step.run.number is None for finding in step.findings]
