@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector.capture import guard, paths
-from inspector.capture.places import PLACE, PLACES, Comparison, Link, PlaceClock, corrected, corrected_leg
+from inspector.capture.places import PLACE, PLACES, Comparison, Link, PlaceClock, corrected, corrected_leg, place_of
 from inspector.capture.replacing import created, replacement
 from inspector.capture.store import Capture
 from inspector.clocks import HOUR
@@ -81,7 +81,7 @@ def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Me
     """
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path, whole=True)) for path in sources]
-        found = [_Source(capture, capture.meta().get(PLACE)) for capture in opened]
+        found = [_Source(capture, place_of(capture)) for capture in opened]
         compared = _compare(found, watch)
         with created(target) as made:
             for source in found:

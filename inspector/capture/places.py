@@ -48,6 +48,8 @@ RUNS = 20_000
 """Runs, certificates and masters that are remembered while places are compared; later ones do not count."""
 CONNECTIONS = 200_000
 """Connections between proxies that are looked for."""
+LONGEST = 255
+"""Characters of a place's name."""
 REQUESTS = 100
 """Requests of a connection whose times are compared."""
 BOTH, DATES, AGENTS, ORDER = (
@@ -97,13 +99,18 @@ def _between(low: float, high: float) -> str:
     return f"{low:+.3f} to {high:+.3f} s"
 
 
+def place_of(capture: Capture) -> str | None:
+    """Return where a capture was recorded; None if it does not say so."""
+    return capture.meta().get(PLACE, "")[:LONGEST] or None
+
+
 def several(captures: Sequence[Path]) -> bool:
     """Whether captures are those of several proxies that stay where they are; one that cannot be read is of none. What
     `run` records beside a proxy is read by itself."""
     found = set[str]()
     for path in captures if len(captures) > 1 else ():
         with contextlib.suppress(CaptureError), Capture.open(path) as capture:
-            found.add(capture.meta().get(PLACE, ""))
+            found.add(place_of(capture) or "")
     return sum(STANDS in place for place in found) > 1
 
 
@@ -269,7 +276,7 @@ class Comparison:
 
     def _bound(self, one: str, other: str, ahead: Offset, by: str) -> None:
         """Add an observation of how far a place's clock is ahead of another's."""
-        if one == other:
+        if one == other or math.isnan(ahead.low) or math.isnan(ahead.high):
             return
         if other < one:
             one, other, ahead = other, one, Offset(-ahead.high, -ahead.low)
@@ -336,6 +343,7 @@ def _judged(names: Sequence[str], known: _Known) -> list[PlaceClock]:
         low, high = (bound if math.isfinite(bound) else None for bound in (offset.low, offset.high))
         nearest = next((bound for bound in (low, high) if bound is not None), 0.0)
         ahead = 0.0 if offset.low <= 0 <= offset.high else offset.seconds if offset.known else nearest
+        ahead = ahead if abs(ahead) <= clocks.LAST else 0.0  # a damaged capture may have any times
         found.append(PlaceClock(name, ahead, low, high, f"{by} as at {other}"))
     return found
 

@@ -10,7 +10,6 @@ import msgspec
 
 from inspector.model import Phase
 from inspector.protocol import documents as d
-from inspector.protocol import x509
 from inspector.protocol.kinds import Kind
 from inspector.text import utc_second
 
@@ -152,6 +151,8 @@ def _address(leg: Leg) -> str:
 
 @lru_cache(maxsize=256)
 def _common_name(certificate: bytes) -> str | None:
+    from inspector.protocol import x509  # rules are explained without it
+
     try:
         name = x509.read_der(certificate).common_name
     except x509.Malformed:

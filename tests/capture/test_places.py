@@ -146,6 +146,18 @@ def test_words(clock: PlaceClock, words: str) -> None:
     assert str(clock) == words
 
 
+@pytest.mark.parametrize("time", [1.7e308, float("inf"), -1e300])
+def test_times_that_cannot_be_compare_nothing(tmp_path: Path, time: float) -> None:
+    paths = apart(tmp_path, 0.0)
+    records = [corrected(record, time) for record in sampled()[-4:]]
+    odd = recorded(tmp_path / "odd.sqlite", "x" * 10_000, records)
+    found = merge.merge([*paths, odd], target := tmp_path / "merged.sqlite")
+    assert found.records == len(sampled()) + 4
+    with Capture.open(target) as merged:
+        names = [clock.name for clock in clocks_of(merged.meta())]
+    assert names == [CA, ONE, TWO, "x" * places.LONGEST]
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "RUNS", 1)
     monkeypatch.setattr(places, "CONNECTIONS", 1)
