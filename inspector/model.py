@@ -168,6 +168,9 @@ class Leg:
     """The certname of the host whose own agent it is, as `run` has it; None: not known but from what is sent."""
     tunnelled: bool = False
     """On the agent's leg: the proxy passed the connection on unread, and ``own_chain`` is the master's own."""
+    place: str | None = None
+    """Where it was recorded, in a capture that was merged of several places (``inspector.capture.places``); None: there
+    is one place."""
 
     @property
     def bare(self) -> Leg:

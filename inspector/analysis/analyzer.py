@@ -273,7 +273,7 @@ class Analyzer:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
             placed.agent_version, placed.agent_version_from = agent_version(record, step.request)
-            placed.transaction_uuid = _transaction(match, step.request)
+            placed.transaction_uuid = endpoints.transaction_uuid(match, step.request)
             # Of a request that was answered, or given up, before its body had come, nothing is known.
             if match is not None and placed.tool is None and (record.error is None or record.request.ended):
                 placed.single = commands.without_run(match, step.request, placed.transaction_uuid)
@@ -500,15 +500,6 @@ def _leaf(chain: tuple[bytes, ...]) -> d.Certificate | None:
         return x509.read_der(chain[0])
     except x509.Malformed:
         return None
-
-
-def _transaction(match: Match | None, request: d.Document | None) -> str | None:
-    if isinstance(request, (d.CatalogRequest, d.Report)):
-        return request.transaction_uuid
-    for key, value in match.parameters if match else ():
-        if key == "transaction_uuid":
-            return value
-    return None
 
 
 def agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, VersionSource | None]:

@@ -38,7 +38,7 @@ ORDER = (
     # No way to the master, or none any more.
     "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22", "T28",
     # Trust: a wrong clock, certificate or CRL explains the alert that follows.
-    "T15", "T10", "B14", "B10", "B12", "B13", "B05", "B04", "B33", "B35", "T05", "T07", "T24", "T06", "T08",
+    "T15", "T10", "B14", "B10", "B12", "B13", "B05", "B04", "B33", "B35", "T05", "S34", "T07", "T24", "T06", "T08",
     # The agent's identity towards the CA.
     "B06", "S17", "B09", "B08", "B21", "B46", "B19", "B18", "B22", "B20", "B23", "B38", "B25", "B26", "B24", "B28",
     "B27", "B29", "B44", "B43", "B40", "B42", "B17", "B39",
@@ -48,7 +48,7 @@ ORDER = (
     "R13", "F07", "R09", "S15", "S24", "S06", "S05", "S12", "S32", "S23", "S13", "S09", "R06", "R07", "S08", "S28",
     "S26", "S25", "S27", "S01", "R20",
     # Why a resource failed, and what happened to the report.
-    "P18", "S20", "F17", "F09", "F18", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
+    "P18", "S33", "S20", "F17", "F09", "F18", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
     # What closes connections.
     "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
 )  # fmt: skip

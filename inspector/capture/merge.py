@@ -13,11 +13,13 @@ import itertools
 import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from inspector.capture import guard, paths
+from inspector.capture.places import PLACE, PLACES, Comparison, Link, PlaceClock, corrected, corrected_leg, place_of
 from inspector.capture.replacing import created, replacement
 from inspector.capture.store import Capture
 from inspector.clocks import HOUR
@@ -51,6 +53,10 @@ class Merged(NamedTuple):
     """Records that were in more than one of the captures: the new one has them once."""
     renamed: int
     """Connections that were renamed because another capture has one of the same name."""
+    joined: int = 0
+    """Exchanges that two places recorded, one behind the other: the new capture has them once, with both legs."""
+    places: tuple[PlaceClock, ...] = ()
+    """Where the captures were recorded, and how the clocks there were; empty: in one place, or it is not known."""
 
 
 class Vacuumed(NamedTuple):
@@ -70,19 +76,64 @@ def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Me
     """Merge captures into a new one: their records in the order in which they ended, with new numbers.
 
     A connection that is in several captures (it lasted while the proxy started another capture) becomes one; different
-    connections with the same name stay separate. Raises CaptureError, also if ``target`` exists.
+    connections with the same name stay separate. Of captures from several places the clocks are compared: the times of
+    a place whose clock was off are corrected. Raises CaptureError, also if ``target`` exists.
     """
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path, whole=True)) for path in sources]
+        found = [_Source(capture, place_of(capture)) for capture in opened]
+        compared = _compare(found, watch)
         with created(target) as made:
-            names = [_connections(capture, made, watch) for capture in opened]
-            merged = _records(opened, names, made, watch)
-            made.set_meta(_meta(opened, made))
+            for source in found:
+                source.names = _connections(source, made, watch)
+            merged = _records(found, compared.links, made, watch)._replace(places=tuple(compared.clocks))
+            made.set_meta(_meta(opened, made, merged.places))
         return merged
 
 
-def _connections(source: Capture, made: Capture, watch: Watch) -> Mapping[str, str]:
+@dataclass(slots=True)
+class _Source:
+    """A capture that is merged."""
+
+    capture: Capture
+    place: str | None
+    """Where it was recorded; None: it does not say so, or all were recorded there."""
+    ahead: float = 0.0
+    """Seconds that its clock was ahead."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The new names of its connections whose names another capture uses."""
+
+    def records(self) -> Iterator[Record]:
+        """Return its records, as if its clock had been right."""
+        return (corrected(record, self.ahead) for record in self.capture.records())
+
+
+class _Compared(NamedTuple):
+    clocks: list[PlaceClock]
+    links: list[Link]
+
+
+def _compare(found: Sequence[_Source], watch: Watch) -> _Compared:
+    """Compare the clocks of the places, if there are several."""
+    if len({source.place for source in found}) < 2 or all(source.place is None for source in found):
+        for source in found:
+            source.place = None
+        return _Compared([], [])
+    comparison = Comparison([source.place for source in found])
+    total = sum(source.capture.count() for source in found)
+    numbered = ((number, record) for number, source in enumerate(found) for record in source.capture.records())
+    for number, record in watched(numbered, watch, total, "comparing record"):
+        comparison.add(number, record)
+    clocks = comparison.clocks()
+    ahead = {clock.name: clock.ahead for clock in clocks}
+    for source in found:
+        source.ahead = ahead.get(source.place or "", 0.0)
+    return _Compared(clocks, comparison.links)
+
+
+def _connections(found: _Source, made: Capture, watch: Watch) -> Mapping[str, str]:
     """Copy a capture's connections; return the new names of those whose names another capture uses."""
+    source = found.capture
     renamed: dict[str, str] = {}
     idents = _idents(source.path)
     for some in itertools.batched(watched(idents, watch, len(idents), "reading connection"), BATCH):
@@ -90,6 +141,7 @@ def _connections(source: Capture, made: Capture, watch: Watch) -> Mapping[str, s
             connection = source.connection(ident)
             if connection is None:
                 continue
+            connection = corrected_leg(connection, found.ahead, found.place)
             before = made.connection(ident)
             if before is not None and _same(before.leg, connection.leg):
                 connection = _fuller(before, connection)
@@ -126,14 +178,23 @@ def _fuller(one: Connection, other: Connection) -> Connection:
     return Connection(leg, other.closed or one.closed)
 
 
-def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made: Capture, watch: Watch) -> Merged:
-    numbered = [zip(capture.records(), itertools.repeat(number)) for number, capture in enumerate(opened)]
+def _records(sources: Sequence[_Source], links: Sequence[Link], made: Capture, watch: Watch) -> Merged:
+    numbered = [zip(source.records(), itertools.repeat(number)) for number, source in enumerate(sources)]
+    inner = {link.inner for link in links}
+    outer = {link.outer: (link.inner[0], iter(link.masters)) for link in links}
     recent: dict[bytes, tuple[int, float]] = {}
-    records = twice = weight = 0
+    records = twice = weight = joined = 0
     merged = heapq.merge(*numbered, key=lambda item: item[0].ended)
-    total = sum(capture.count() for capture in opened)
+    total = sum(source.capture.count() for source in sources)
     for record, number in watched(merged, watch, total, "merging record"):
-        record = _renamed(record, names[number])
+        if isinstance(record, Exchange) and (number, record.agent.id) in inner:
+            joined += 1
+            continue
+        beyond = outer.get((number, record.master.id)) if isinstance(record, Exchange) and record.master else None
+        record = _renamed(record, sources[number].names)
+        if beyond and isinstance(record, Exchange) and (ident := next(beyond[1], "")):
+            answered = made.connection(sources[beyond[0]].names.get(ident, ident))
+            record = dataclasses.replace(record, master=answered.leg if answered else record.master)
         digest = _digest(record)
         if recent.get(digest, (number, 0.0))[0] != number:
             twice += 1
@@ -147,7 +208,7 @@ def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made
         if weight > WEIGHT or records % BATCH == 0:
             made.flush()
             weight = 0
-    return Merged(records, twice, sum(map(len, names)))
+    return Merged(records, twice, sum(len(source.names) for source in sources), joined)
 
 
 def _renamed(record: Record, names: Mapping[str, str]) -> Record:
@@ -178,13 +239,15 @@ def _weight(record: Record) -> int:
     return len(record.request.body) + (len(record.response.body) if record.response else 0)
 
 
-def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
+def _meta(opened: Sequence[Capture], made: Capture, places: Sequence[PlaceClock]) -> list[tuple[str, str]]:
     """Return the metadata of the captures, and their names; without the links to the next captures."""
     meta: dict[str, dict[str, None]] = {}
     for capture in (*opened, made):
         for key, value in capture.meta().items():
-            if key != "continued_in":
+            if key not in ("continued_in", PLACES) and not (key == PLACE and places):
                 meta.setdefault(key, {})[value] = None
+    if places:
+        meta[PLACES] = {msgspec.json.encode(places).decode(): None}
     meta["merged"] = dict.fromkeys(capture.path.name for capture in opened)
     return [(key, ", ".join(values)) for key, values in meta.items()]
 

@@ -18,7 +18,7 @@ from inspector.cli.output import (
     print_verdicts,
 )
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, show_newest, whole_message
+from inspector.cli.reading import Unreadable, across_places, show_newest, whole_message
 from inspector.errors import InspectorError
 from inspector.formats import baseline
 from inspector.model import Severity
@@ -27,7 +27,7 @@ from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from inspector.model import Finding
     from inspector.rules.fixes import Fix
@@ -64,6 +64,12 @@ def execute(arguments: argparse.Namespace) -> int:
             "A page is about all findings of one capture.",
             "Name one capture, without --baseline; `puppet-inspector captures merge` makes one of several.",
         )
+    with across_places(captures, arguments.captures) as (chosen, named):
+        return _report(arguments, kind, chosen, named)
+
+
+def _report(arguments: argparse.Namespace, kind: str, captures: Sequence[Path], named: Mapping[Path, Path]) -> int:
+    """Report the deviations in captures; return the exit status."""
     unreadable = Unreadable(captures)
     show_newest(captures)
     with shown() as watch:
@@ -88,7 +94,9 @@ def execute(arguments: argparse.Namespace) -> int:
         case "json":
             from inspector.formats import json_output
 
-            print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None, judgement))
+            print_json(
+                json_output.check(findings, unanalyzed, whole_message if arguments.full else None, judgement), named
+            )
         case "sarif":
             from inspector.formats import sarif
 

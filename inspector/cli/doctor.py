@@ -14,7 +14,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_full, add_rules
 from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, show_newest, whole_message
+from inspector.cli.reading import Unreadable, across_places, show_newest, whole_message
 from inspector.doctor import findings, fix_script, migration_text, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -25,7 +25,7 @@ from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.report import CaptureReport
@@ -73,6 +73,12 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.compare:
         return _compare(arguments)
     captures = _captures(arguments)
+    with across_places(captures, arguments.captures) as (chosen, named):
+        return _diagnose(arguments, chosen, named)
+
+
+def _diagnose(arguments: argparse.Namespace, captures: Sequence[Path], named: Mapping[Path, Path]) -> int:
+    """Diagnose captures and what else is named; return the exit status."""
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     unreadable = Unreadable(captures)
     show_newest(captures)
@@ -95,7 +101,7 @@ def execute(arguments: argparse.Namespace) -> int:
             written = arguments.fix_script
     finally:  # the verdict needs no script
         if arguments.json:
-            print_json(report.plain(found, diagnoses, written, _whole if arguments.full else None))
+            print_json(report.plain(found, diagnoses, written, _whole if arguments.full else None), named)
         else:
             _print_text(found, diagnoses, full=arguments.full, others=_examines_more(arguments))
     _print_script(arguments, written=written is not None)

@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "capture",
         type=Path,
         nargs="?",
-        help="a capture, a directory: the newest in it, or a directory of tables: the fleet (default: captures/)",
+        help="a capture, a directory: the newest in it (of several places all, as one), or a directory of tables: the "
+        "fleet (default: captures/)",
     )
     parser.add_argument(
         "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
@@ -32,9 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Browse the runs, exchanges, findings and bootstraps of a capture in the terminal, also while a proxy writes it;
-    of a directory the newest capture, as soon as there is one. Press `?` for the keys. Marks and notes are stored in a
-    file beside the capture, and so is an index, which can be deleted."""
-    from inspector.capture import paths
+    of a directory the newest capture, as soon as there is one; those of several places as one. Press `?` for the keys.
+    Marks and notes are stored in a file beside the capture, and so is an index, which can be deleted."""
+    from inspector.capture import paths, places
+    from inspector.cli.reading import across_places
 
     must_be_terminal("Use `puppet-inspector runs`, `list` or `check` (--help).")
     # The modules loaded now are never garbage: without collection the first screen comes a tenth sooner.
@@ -54,6 +56,9 @@ def execute(arguments: argparse.Namespace) -> int:
         return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)
     if has_tables(given):
         return app.run_fleet(given, ascii_only=arguments.ascii, theme=arguments.theme)
+    if folder and places.several(found := sorted(given.glob("*.sqlite"))):
+        with across_places(found, [given]) as (chosen, _):
+            return app.run(chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

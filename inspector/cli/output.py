@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
@@ -15,7 +16,8 @@ from inspector.summaries import wording
 from inspector.text import as_json, beginning, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from rich.text import Text
 
@@ -44,8 +46,12 @@ def columns() -> int | None:
     return max(shutil.get_terminal_size().columns, NARROWEST) if sys.stdout.isatty() else None
 
 
-def print_json(value: Any) -> None:
-    print(as_json(value))
+def print_json(value: Any, named: Mapping[Path, Path] = MappingProxyType({})) -> None:
+    """Print JSON; ``named``: how paths in it were called by the user, where something else was read in their place."""
+    text = as_json(value)
+    for path, name in named.items():
+        text = text.replace(as_json(str(path)), as_json(str(name)))
+    print(text)
 
 
 def print_text(text: Text) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 import tempfile
@@ -10,8 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.capture import merge, paths
+from inspector.capture import merge, paths, places
 from inspector.capture.store import Capture
+from inspector.cli.progress import shown
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import REPLAY_OF
 from inspector.summaries import newest, whole_messages, wording
@@ -92,14 +94,36 @@ def as_one(given: Sequence[Path], watch: Watch, run: int | None = None) -> Itera
     with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
         name = given[0].resolve().name if len(given) == 1 else "captures"
         path = Path(folder) / f"{name}.sqlite"
-        merge.merge(captures, path, watch)
+        merged = merge.merge(captures, path, watch)
         note = "are read as one: records and runs have the numbers that `puppet-inspector captures merge` gives them"
         print(f"puppet-inspector: {len(captures)} captures {note}", file=sys.stderr)
+        for clock in merged.places:
+            print(f"  {clean(str(clock))}", file=sys.stderr)
         try:
             yield path
         except InspectorError as error:
             texts = (text.replace(str(path), words) for text in (error.message, error.hint))
             raise type(error)(*texts) from error
+
+
+@contextlib.contextmanager
+def across_places(captures: list[Path], given: Sequence[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+    """Return the captures that a command reads, and how the user called what is read in their place: those of several
+    places are merged for as long as it runs, since a run may pass several. Raises InspectorError."""
+    if not places.several(captures):
+        yield captures, {}
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            with shown() as watch:
+                merged = stack.enter_context(as_one(given, watch))
+        except CaptureError as error:
+            reason = beginning(clean(error.message), REASON)
+            print(f"puppet-inspector: the captures are read one by one, not as one: {reason}", file=sys.stderr)
+            yield captures, {}
+            return
+        folder = Path(os.path.commonpath([path.parent for path in captures]))
+        yield [merged], {merged: given[0] if len(given) == 1 else folder}
 
 
 def documents_of(capture: Capture, chosen: ChosenRun) -> RunDocuments:

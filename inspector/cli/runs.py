@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from inspector import installation
@@ -13,17 +14,17 @@ from inspector.cli.arguments import add_captures, add_filter, add_full, add_mast
 from inspector.cli.master_logs import print_times, times_of
 from inspector.cli.output import columns, print_failed, print_json, print_line, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable, show_newest, whole_message
+from inspector.cli.reading import Unreadable, across_places, show_newest, whole_message
 from inspector.cli.rows import print_rows, run_row
 from inspector.doctor import agent_end
 from inspector.formats import json_output, master_logs
-from inspector.progress import named
+from inspector.progress import named as naming
 from inspector.summaries import reading, wording
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from inspector.explain.master_log.measured import MasterTimes
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector runs captures/FILE.sqlite"
+SERVERS = 3
+"""Runs whose servers are printed."""
 SPARE = ("environment", "version", "began")
 """What a narrow terminal goes without, the first one first."""
 
@@ -52,7 +55,10 @@ def execute(arguments: argparse.Namespace) -> int:
     captures = paths.chosen(arguments.captures)
     given = arguments.captures or captures
     if not logs_named(arguments):
-        return print_runs(captures, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+        with across_places(captures, given) as (read, named):
+            return print_runs(
+                read, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full, named=named
+            )
     alone = len(captures) == 1
     return print_runs(
         captures,
@@ -74,11 +80,13 @@ def print_runs(
     ends: bool = True,
     healed: bool = False,
     times: Callable[[Path, Watch], MasterTimes] | None = None,
+    named: Mapping[Path, Path] = MappingProxyType({}),
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
     ``given`` is how the user named the captures, perhaps by a directory. ``times`` reads what a master's logs say about
     a capture; where the time of each run went is printed too, then. ``ends``: print why an agent ended that `run`
-    started, where its traffic does not show it. ``healed``: print the fix of what is over, as what healed it."""
+    started, where its traffic does not show it. ``healed``: print the fix of what is over, as what healed it.
+    ``named``: how the user called what is read in the place of several captures."""
     unreadable = Unreadable(captures)
     listed = []
     splits: dict[Path, dict[int, Split]] = {}
@@ -87,7 +95,7 @@ def print_runs(
     with shown() as watch:
         for capture in captures:
             with unreadable.reported():
-                one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+                one = naming(watch, clean(capture.name)) if len(captures) > 1 else watch
                 listed.append(reading.read(capture, filtered, one, time.time()))
                 if times:
                     known = master_logs.run_times(capture, times(capture, one), one)
@@ -111,7 +119,8 @@ def print_runs(
                 )
                 for found in listed
                 for run in found.runs
-            ]
+            ],
+            named,
         )
         return unreadable.status
     several = len(captures) > 1
@@ -132,6 +141,7 @@ def print_runs(
         print_unanalyzed(found.unanalyzed.items(), where)
         if found.capture in splits:
             print_times(found.briefs, splits[found.capture], where)
+        _print_servers(found, where)
     for found in listed if ends and not filtered.strip() else ():
         for diagnosis in agent_end.of_capture(found.capture, found.briefs):
             print_line(f"{found.capture.name if several else ''}{' ' * several}{diagnosis.title}: {diagnosis.detail}")
@@ -142,6 +152,17 @@ def print_runs(
         check = installation.typed("check", *names)
         print(f"{counts(findings)}: {check}" if findings else f"no findings: {shlex.join(names)}")
     return unreadable.status
+
+
+def _print_servers(found: CaptureRuns, where: str) -> None:
+    """Print which servers answered the runs that several answered: of the first ones."""
+    runs = [run for run in found.briefs if len(run.servers) > 1]
+    for run in runs[:SERVERS]:
+        print_line(f"{where}run {run.number} was answered by {plural(len(run.servers), 'server')}:")
+        for server in run.servers:
+            print_line(f"  {clean(server.words)}")
+    if (more := len(runs) - SERVERS) > 0:
+        print_line(f"{where}and {plural(more, 'more run')}: --filter run:N shows which servers answered one")
 
 
 def _present(found: CaptureRuns, filtered: str, *, several: bool) -> list[str]:

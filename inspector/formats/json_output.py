@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
+    from inspector.runs.servers import Server
     from inspector.summaries.judgement import Judgement
     from inspector.summaries.summary import Conclusion, RunLike
     from inspector.summaries.whole_messages import Whole
@@ -97,6 +98,47 @@ class Verdict(msgspec.Struct, kw_only=True):
     """The fix in steps."""
 
 
+class PlainServer(msgspec.Struct):
+    """A server that answered requests of a run, told from others by its certificate and its address."""
+
+    name: str
+    """The name in the certificate that it presented; its address if it presented none."""
+    address: str
+    """Where the proxy connected to, HOST:PORT: of a balancer, the balancer's."""
+    certificate: str | None
+    """SHA-256 of its certificate, in hexadecimal digits; null: it presented none."""
+    places: list[str]
+    """Where its answers were recorded, in a capture that was merged of several places."""
+    first: Number
+    """The record of its first answer."""
+    last: Number
+    """The record of its latest answer."""
+    requests: Count
+    """How many requests it answered."""
+    phases: list[Phase]
+    """The phases of the run that it took part in, in the order of its first answers."""
+    version: str | None
+    """The X-Puppet-Version of its latest answer; null: it sent none."""
+    environment: str | None
+    """The environment of its latest catalog, or else that of the latest request to it."""
+    catalog: str | None
+    """The version of its latest catalog; null: it sent none."""
+    code_id: str | None
+    """The code_id of that catalog; null: it has none."""
+    crl: int | None
+    """The number of the CRL that it served, of several the highest; null: none, or it has no number."""
+    crl_from: Utc | None
+    """When that CRL was made."""
+    ca: str | None
+    """SHA-256 of the CA certificates that it served; null: it served none."""
+
+
+def plain_server(server: Server) -> PlainServer:
+    """Return a server as JSON has it."""
+    fields = msgspec.structs.asdict(server)
+    return PlainServer(**fields | {"crl_from": None if server.crl_from is None else utc(server.crl_from)})
+
+
 class PlainRun(msgspec.Struct, kw_only=True):
     """One run of one agent, from its first certificate request to its report: what is none of its columns."""
 
@@ -112,6 +154,8 @@ class PlainRun(msgspec.Struct, kw_only=True):
     """How far the clocks are ahead of the proxy's; null if not known."""
     phases: list[PlainPhase]
     """One entry for each phase of the run, in order of their first record."""
+    servers: list[PlainServer]
+    """The servers that answered it, in the order of their first answers."""
     seqs: list[Number]
     """Record numbers of its exchanges and failed handshakes, ascending."""
     findings: list[RunFinding]
@@ -142,6 +186,7 @@ def run(
         waits={wait: round(finite(pause), 3) for wait, pause in facts.waits.items()},
         clock_skew={side: _offset(facts.clocks.get(side)) for side in ("agent", "master")},
         phases=[PlainPhase(each.phase, each.exchanges, round(finite(each.duration), 3)) for each in facts.spans],
+        servers=[plain_server(each) for each in facts.servers],
         seqs=[*seqs],
         findings=[
             RunFinding(finding.rule, finding.severity, finding.seqs[0] if finding.seqs else None)
@@ -433,6 +478,8 @@ class PlainLeg(msgspec.Struct):
     """The certname of the host whose own agent it is, of a recording of ``run``; null: known only from what is sent."""
     tunnelled: bool
     """Whether the proxy passed the agent's connection on unread; own_chain is then the master's own."""
+    place: str | None
+    """Where it was recorded, in a capture that was merged of several places; null: there is one place."""
     alpn: str | None
     """Protocol agreed on by ALPN."""
     resumed: bool | None
@@ -671,6 +718,7 @@ def _leg(leg: Leg) -> PlainLeg:
         sni=leg.sni,
         node=leg.node,
         tunnelled=leg.tunnelled,
+        place=leg.place,
         alpn=leg.alpn,
         resumed=leg.resumed,
         peer_chain=[_certificate(der) for der in leg.peer_chain],

@@ -78,6 +78,7 @@ class Learner:
         """Learn the names of a connection, and its certificates."""
         self._names.host(leg.sni, "master")
         self._names.host(leg.node, "agent")
+        self._names.host((leg.place or "").rpartition(" ")[2])
         agent, master = (leg.peer_chain, leg.own_chain) if leg.side == "agent" else (leg.own_chain, leg.peer_chain)
         for der in master:
             self._der(der, "master")

@@ -344,6 +344,7 @@ class Outgoing:
             address=self.names.address(leg.address) if leg.address and self._pseudonyms else leg.address,
             sni=self._text(leg.sni) if leg.sni else leg.sni,
             node=self._text(leg.node) if leg.node else leg.node,
+            place=self._text(leg.place) if leg.place else leg.place,
             tls_version=self._if_unknown(leg.tls_version, _VERSION),
             cipher=self._if_unknown(leg.cipher, _CIPHER),
             alpn=self._text(leg.alpn) if leg.alpn else leg.alpn,

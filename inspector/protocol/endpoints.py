@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote
 from inspector import regex
 from inspector.model import Phase
 from inspector.protocol import decode
+from inspector.protocol.documents import CatalogRequest, Document, Report
 from inspector.protocol.files import PLUGIN_MOUNTS
 from inspector.protocol.indirector import Verb, verb, verbs
 from inspector.protocol.kinds import Access, Kind
@@ -314,6 +315,16 @@ def match(method: str, target: str) -> Match | None:
             parameters,
             None if endpoint.area == "root" else verb(method, below.removeprefix("/")),
         )
+    return None
+
+
+def transaction_uuid(match: Match | None, request: Document | None) -> str | None:
+    """Return the transaction_uuid that an agent sends with a request, which is the same in all of one run."""
+    if isinstance(request, (CatalogRequest, Report)):
+        return request.transaction_uuid
+    for key, value in match.parameters if match else ():
+        if key == "transaction_uuid":
+            return value
     return None
 
 

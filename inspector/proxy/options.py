@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inspector import __version__, inputs, regex
 from inspector.capture import paths, rotation
+from inspector.capture.places import STANDS
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP
 from inspector.errors import InspectorError
@@ -282,6 +283,13 @@ class Settings:
     @property
     def listen_address(self) -> str:
         return address(*self.listen)
+
+    @property
+    def place(self) -> str:
+        """Where the proxy stands, for whoever puts its capture beside those of others: its host, which has one clock,
+        and where it listens there."""
+        host = socket.gethostname()
+        return host if self.descriptors else f"{self.listen_address}{STANDS}{host}"
 
 
 def _name_in(presented: tls.PresentedCertificate) -> str:

@@ -8,6 +8,7 @@ process analyzes the records (``analysis_client``), and if they are to be masked
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sqlite3
 import threading
@@ -16,6 +17,7 @@ from collections import OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from inspector.capture.places import PLACE
 from inspector.capture.rotation import Rotation
 from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
@@ -85,18 +87,21 @@ class Recorder(threading.Thread):
         telemetry: Telemetry = NOTHING,
         observe: Callable[[list[Sample]], None] = lambda _: None,
         report_waiting: Callable[[int], None] = lambda _: None,
+        place: str = "",
     ) -> None:
         """Open the capture.
 
         ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
         ``connections``: what is under way, which is written beside the records. ``rotation`` says when another capture
         is started. ``redact`` says what is masked before it is written. ``telemetry`` says what the analysis measures,
-        which ``observe`` gets; ``report_waiting`` gets the bytes that wait to be recorded.
+        which ``observe`` gets; ``report_waiting`` gets the bytes that wait to be recorded. ``place``: where the proxy
+        stands, which the capture says.
 
         Raises CaptureError.
         """
         super().__init__(name="recorder", daemon=True)
-        self._capture = Capture.create(path)
+        self._place = place
+        self._capture = self._create(path)
         self._write_line = write_line
         self._rules = rules
         self._telemetry = telemetry
@@ -352,15 +357,22 @@ class Recorder(threading.Thread):
 
     def _continue_in(self, path: Path) -> None:
         self._previous_last = last = self._capture.last
-        following = Capture.create(path, after=last)
+        following = self._create(path, last)
         following.adopt(self._capture)
         self._capture.abandon()
         self._capture, self._began, self._has_records = following, time.monotonic(), False
         self._queue_present()
         self._write_line(f"{CONTINUES}{path}")
 
+    def _create(self, path: Path, after: int = 0) -> Capture:
+        """Create a capture that says where it is recorded, or open one. Raises CaptureError."""
+        capture = Capture.create(path, after=after)
+        with contextlib.suppress(sqlite3.Error):  # it must not cost a record
+            capture.set_meta([(PLACE, self._place)] if self._place else [])
+        return capture
+
     def _recreate(self) -> None:
-        recreated = Capture.create(self._capture.path)
+        recreated = self._create(self._capture.path)
         recreated.adopt(self._capture)
         self._capture.abandon()
         self._capture = recreated

@@ -120,6 +120,7 @@ class Runtime:
             telemetry=settings.telemetry,
             observe=self._metrics.observe if self._metrics else lambda _: None,
             report_waiting=report_waiting,
+            place=settings.place,
         )
         if self._metrics:
             self._metrics.watch(lambda: self.recorder.path, lambda: float(self.recorder.waiting))

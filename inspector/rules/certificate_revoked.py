@@ -19,6 +19,12 @@ def _of_master(handshake: Handshake) -> bool:
     return by_agent or (master and any("is revoked" in culprit for culprit in handshake.culprits))
 
 
+def _accepting(run: Run) -> str:
+    """Return which master answered a run, as far as one is known that is not the only one."""
+    names = [server.name for server in run.answering.values() if server.certificate]
+    return " or ".join(names) if names else "the master"
+
+
 def _fix_of_master(run: Run) -> Fix | None:
     """Return the fix for a run in which not the node's certificate is revoked: the node must not be enrolled."""
     if not any(map(_of_master, run.handshakes)):
@@ -94,7 +100,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
         client = presented.certificate
         words = (
             f"the certificate of {client.common_name} (serial {serial(client)}) is revoked by the CRL of "
-            f"{utc(revocation.last_update)}, and the master accepts it"
+            f"{utc(revocation.last_update)}, and {_accepting(case.run)} accepts it"
         )
         evidence[words] = [revocation.seq, presented.accepted]
     number = printed_serial(presented.certificate.serial) if presented else "serial numbers"

@@ -1,4 +1,5 @@
 from inspector.rules.kit import *
+from inspector.runs.servers import name_of
 
 
 @rule(
@@ -37,6 +38,9 @@ def crl_older(case: ExchangeCase) -> Iterator[Statement]:
         if previous is None:
             continue
         seqs, subject = (previous.seq, case.exchange.seq), f"the CRL issued by '{brief(entry.issuer)}'"
+        server = name_of(case.exchange.master) if case.exchange.master else ""
+        if server != previous.server and server and previous.server:
+            subject = f"{subject} that {server} serves, and {previous.server} did before,"
         numbers = entry.number is not None and previous.number is not None
         if numbers and (entry.number or 0) < (previous.number or 0):
             yield Statement(

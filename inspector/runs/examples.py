@@ -220,6 +220,17 @@ def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
     return remaining + tuple((name, value) for name, value in wanted.items() if value is not None)
 
 
+def answering_chain(name: str) -> tuple[bytes, ...]:
+    """The certificate of a server of this name."""
+    return _chain(name, name)
+
+
+def answered_by(name: str, *parts: ExamplePart) -> list[ExamplePart]:
+    """Parts that a server with a certificate of this name answered."""
+    leg = Leg(name, "master", "192.0.2.1", 8140, peer_chain=answering_chain(name))
+    return [altered(part, master=leg) for part in parts]
+
+
 def slow(part: ExamplePart, seconds: float) -> ExamplePart:
     """A part whose response starts only after this many seconds."""
 

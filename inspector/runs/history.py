@@ -6,14 +6,16 @@ All tables are bounded, because any client that reaches the CA can invent names.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from inspector import regex
 from inspector.clocks import DAY
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
+from inspector.runs import servers
 from inspector.runs.run_history import Fleet
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ ISSUERS = 100
 """Maximum number of CAs whose CRL is remembered."""
 ENVIRONMENTS, ENVIRONMENT = 1000, 255
 """Maximum number of environments whose latest catalog is remembered, and of characters of their names."""
+CODE, LISTED = 100, 5000
+"""Maximum number of answers of servers that are remembered as their code, and of files in one."""
 SERIALS = 200_000
 """Maximum number of revoked serial numbers per CA."""
 REFUSED = DAY
@@ -121,11 +125,28 @@ class ObservedCrl:
     seq: int
     time: float
     digest: bytes
+    server: str
+    """The name of the server that served it; empty: not known."""
     issuer: str
     number: int | None
     last_update: float
     next_update: float | None
     revoked: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a server's latest answer shows of its code: the plugins that it lists, or the version of a catalog."""
+
+    server: str
+    """Its name."""
+    seq: int
+    since: float
+    """When it answered so first."""
+    time: float
+    """When it answered so last."""
+    content: frozenset[str]
+    """The files with their checksums, or the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +178,8 @@ class Ledger:
     """The program of a CA, by its name, where its answers showed it."""
     versioned: dict[str, int] = field(default_factory=dict)
     """The latest catalog of each environment for which a static one was requested, where it is one."""
+    code: dict[tuple[str, str], dict[str, Code]] = field(default_factory=dict)
+    """What each server answered last, by what was asked."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By certname; by address for an agent that has not presented a certificate yet."""
     fleet: Fleet = field(default_factory=Fleet)
@@ -201,6 +224,17 @@ class Ledger:
         if not isinstance(record, Exchange):
             return
         self._serve(run, step)
+        if (shown := code_of(record, match, step.response)) and record.master:
+            known = self.code.pop(shown.asked, {})
+            key, name = servers.key_of(record.master), servers.name_of(record.master)
+            last, ended = known.pop(key, None), record.ended
+            if last is None or last.content != shown.content:
+                known[key] = Code(name, record.seq, ended, ended, shown.content)
+            else:
+                known[key] = replace(last, seq=record.seq, time=ended)
+            while len(known) > servers.MOST:
+                del known[next(iter(known))]
+            _keep(self.code, shown.asked, known, CODE // 10)
         if step.client and step.client.common_name:
             self._present(self._name(step.client.common_name), record, step.client)
         asked = isinstance(step.request, d.CatalogRequest) and step.request.static_catalog
@@ -254,7 +288,8 @@ class Ledger:
         digest, known = hashlib.sha256(crl.der).digest(), self.list_of(crl)
         if known is None or known.digest != digest:
             revoked = frozenset(islice(crl.revoked, SERIALS))
-            entry = ObservedCrl(record.seq, record.time, digest, crl.issuer, crl.number, crl.last_update,
+            server = servers.name_of(record.master) if record.master else ""
+            entry = ObservedCrl(record.seq, record.time, digest, server, crl.issuer, crl.number, crl.last_update,
                                 crl.next_update, revoked)  # fmt: skip
             _keep(self.crls, (crl.issuer, crl.authority_key_identifier), entry, ISSUERS)
 
@@ -295,6 +330,33 @@ class Ledger:
             if self.refusals:
                 self.refusals.pop(certificate.common_name or "", None)
                 self.refusals.pop(record.agent.address or "", None)
+
+
+class ShownCode(NamedTuple):
+    """What an answer shows of its server's code."""
+
+    asked: tuple[str, str]
+    """What was asked: ``plugins`` with the request, or ``catalog`` with the environment."""
+    content: frozenset[str]
+
+
+def code_of(record: Exchange, match: Match | None, answered: d.Document | None) -> ShownCode | None:
+    """Return what an answer shows of its server's code; None if nothing that two servers must have in common."""
+    if match is None or record.master is None:
+        return None
+    if isinstance(answered, d.FileMetadatas) and match.endpoint.kind is Kind.PLUGIN_LISTING:
+        # Checksums of directories are times.
+        files = (file for file in answered.files[:LISTED] if file.type != "directory")
+        named = (f"{file.checksum.digest} {file.relative_path}" for file in files if file.checksum)
+        return ShownCode(("plugins", record.request.target[:1000]), frozenset(named))
+    if isinstance(answered, d.Catalog):
+        version = answered.code_id or str(answered.version or "")
+        # Without a config_version it is the time when the code was read.
+        if version and not regex.fullmatch(r"\d{10,13}(?:\.\d+)?", version):
+            return ShownCode(
+                ("catalog", (answered.environment or "")[:ENVIRONMENT]), frozenset({version[:ENVIRONMENT]})
+            )
+    return None
 
 
 def agent_of(handshake: Handshake, certname: str | None) -> str:

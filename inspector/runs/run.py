@@ -20,7 +20,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.certificates import SIGNED
 from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
-from inspector.runs import commands
+from inspector.runs import commands, servers
 from inspector.runs.observations import (
     FILES,
     RETAINED,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from inspector.protocol.ca_service import CaService
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
     from inspector.runs.commands import Command
+    from inspector.runs.servers import Server, Servers
     from inspector.runs.snapshot import Activity, Generation, Outcome, VersionSource, Wait
 
 WORD = 255
@@ -87,6 +88,8 @@ class Run:
     """X-Puppet-Version of the responses, each with its first record."""
     ca_service: CaService | None = None
     """The program that the CA is, where its answers show it."""
+    answering: Servers = field(default_factory=dict)
+    """The servers that answered."""
     compilers: dict[str, int] = field(default_factory=dict)
     """X-Puppet-Compiler-Name of the catalogs (7 and later), each with its first record."""
     environment_asked: str | None = None
@@ -188,6 +191,11 @@ class Run:
     def compiler(self) -> str | None:
         """The compiler of the latest catalog."""
         return next(reversed(self.compilers), None)
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The servers that answered, as they are now: in the order of their first answers."""
+        return servers.copies(self.answering)
 
     @property
     def compile_time(self) -> float | None:
@@ -454,6 +462,7 @@ class Run:
             self.answered += 1
             if version := response.header("x-puppet-version"):
                 self.master_versions.setdefault(version[:WORD], exchange.seq)
+            servers.note(self.answering, exchange, match, placed.response)
             self.ca_service = self.ca_service or ca_service.of(match, response, placed.response)
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
@@ -596,6 +605,7 @@ class Run:
             self.agent_version, self.agent_version_from = other.agent_version, other.agent_version_from
         self.master_versions = other.master_versions | self.master_versions
         self.compilers = other.compilers | self.compilers
+        self.answering = servers.merge(self.answering, other.answering)
         self.ca_service = self.ca_service or other.ca_service
         self.dialect = self.dialect or other.dialect
         self.server, self.presented = self.server or other.server, self.presented or other.presented

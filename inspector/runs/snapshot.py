@@ -16,6 +16,7 @@ from inspector.columns import about, moment, number, seconds, size
 from inspector.model import Finding, Phase, Side
 from inspector.protocol.ca_service import CaService
 from inspector.protocol.endpoints import Dialect
+from inspector.runs.servers import Server
 
 type Wait = Literal["certificate", "facts", "applying", "other"]
 """What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
@@ -142,6 +143,8 @@ class RunSnapshot(RunColumns, frozen=True, kw_only=True):
     waits: dict[Wait, float] = {}
     clocks: dict[Side, Offset] = {}
     findings: tuple[Finding, ...] = ()
+    servers: tuple[Server, ...] = ()
+    """Those that answered, in the order of their first answers."""
     injected: tuple[int, ...] = ()
     """Records in which the proxy injected a fault on purpose: the first ones."""
 

@@ -43,11 +43,21 @@ def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None)
 def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
     """The verdict and the numbered steps of its fix. ``doing`` is what its agent does."""
     if run.verdict is None:
-        return _well(run, doing)
+        return _well(run, doing).append_text(_servers(run))
     over = run.over_since()
     lead = f"Over since {over}: " if over else ""
     text = Text().append(f"{lead}{clean(run.verdict.message)}", style="bold").append("\n")
-    return text.append_text(steps(run.steps, width, over=bool(over))) if run.steps else text
+    if run.steps:
+        text.append_text(steps(run.steps, width, over=bool(over)))
+    return text.append_text(_servers(run))
+
+
+def _servers(run: RunBrief) -> Text:
+    """Which servers answered a run, if several did."""
+    text = Text()
+    for server in run.servers if len(run.servers) > 1 else ():
+        text.append(f"\nanswered by {clean(server.words)}", style="not bold")
+    return text
 
 
 def steps(fix: Fix, width: int, *, over: bool = False) -> Text:

@@ -12,7 +12,10 @@ import pytest
 
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
+from inspector.runs.examples import answered_by, catalog, plugins, report, talk
 from tests.support import places
+from tests.support.apart import CA, ONE, TWO, apart
+from tests.support.captures import save
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,3 +143,55 @@ def test_what_was_on_the_wire_is_beside_one_capture(run: Run, tmp_path: Path) ->
         2,
         "puppet-inspector: What was on the wire is a file beside each capture.\n  Name one capture.\n",
     )
+
+
+@pytest.mark.slow
+def test_captures_of_several_places_are_read_as_one(run: Run, tmp_path: Path) -> None:
+    apart(tmp_path, -420.0)
+    for command in ("runs", "check", "doctor"):
+        status, out, err = run(command, tmp_path, "--json")
+        assert status == 0
+        assert "puppet-inspector: 3 captures are read as one" in err
+        assert f"{TWO}: its clock was " in err
+        assert "/puppet-inspector-" not in out, "what was read instead"
+        if command == "runs":
+            (found,) = json.loads(out)
+            assert (found["capture"], found["outcome"], found["run"]) == (str(tmp_path), "complete", 1)
+            (server,) = found["servers"]
+            assert server["places"] == [CA, ONE, TWO]
+    status, out, _ = run("runs", tmp_path)
+    assert status == 0
+    assert "was answered by" not in out, "by one server"
+    status, out, _ = run(
+        "captures", "merge", *sorted(tmp_path.glob("*.sqlite")), "-o", tmp_path / "all.sqlite", "--json"
+    )
+    merged = json.loads(out)
+    assert (status, merged["records"], merged["joined"], len(merged["places"])) == (0, 22, 0, 3)
+
+
+@pytest.mark.slow
+def test_captures_of_several_places_of_which_one_is_damaged_are_read_one_by_one(run: Run, tmp_path: Path) -> None:
+    paths = apart(tmp_path, 0.0)
+    record_lost(paths[0])
+    status, out, err = run("runs", tmp_path)
+    first, second = err.splitlines()
+    assert first.startswith("puppet-inspector: the captures are read one by one, not as one: ")
+    assert f"{paths[0]}" in second
+    assert status == 2
+    assert "two" in out
+
+
+@pytest.mark.slow
+def test_the_servers_of_a_run_are_printed_where_several_answered(run: Run, tmp_path: Path) -> None:
+    parts = [part for number in range(2) for part in answered_by(f"c{number}.example", plugins(), catalog(), report())]
+    capture = save(tmp_path / "a.sqlite", *talk(*answered_by("c0.example", plugins()), *parts[4:]))
+    _, out, _ = run("runs", capture)
+    lines = out.splitlines()
+    first = lines.index("run 1 was answered by 2 servers:")
+    assert lines[first + 1].startswith("  c0.example: plugins (1); 7.23.0; production; certificate ")
+    assert lines[first + 2].startswith("  c1.example: catalog, report (2); 7.23.0; production; ")
+    runs = [part for number in range(5) for part in (*answered_by("c0.example", plugins()),
+            *answered_by("c1.example", catalog(uuid=f"{number}"), report(uuid=f"{number}")))]  # fmt: skip
+    _, out, _ = run("runs", save(tmp_path / "b.sqlite", *talk(*runs)))
+    assert out.count(" was answered by 2 servers:") == 3
+    assert "and 2 more runs: --filter run:N shows which servers answered one" in out

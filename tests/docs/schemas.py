@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, ge
 import msgspec
 
 from inspector import columns
-from inspector.cli import fix, reduce, rules, share, tables
+from inspector.cli import fix, merge, reduce, rules, share, tables
 from inspector.compare import plain, why_text
 from inspector.doctor import migration_text
 from inspector.doctor import report as doctor
@@ -92,6 +92,7 @@ DOCUMENTS = {
         "The records of a capture that match the filter, one summary each, in order.",
         list[listing.Row],
     ),
+    "merge": Document("captures merge --json", "What was made of several captures.", merge.PlainMerged),
     "queries": Document("sql --list --json", "The named queries.", list[DescribedQuery]),
     "puppetdb": Document(
         "puppetdb --json",

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from inspector.report import page
 from inspector.report.data import Block
-from inspector.runs.examples import ca, crl, csr, not_issued, talk
+from inspector.runs.examples import answered_by, ca, catalog, crl, csr, not_issued, plugins, report, talk
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
 from tests.support.nodes import uncompiled, well
@@ -163,3 +163,12 @@ def test_a_large_page_says_so_and_offers_less(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(page, "LARGE", 10)
     assert "--no-bodies" in visible(html_of(sample("revoked")))
     assert "Without the bodies it is smaller" not in visible(html_of(sample("revoked"), bodies=False))
+
+
+def test_the_servers_that_answered_a_run_are_named_where_there_are_several(tmp_path: Path) -> None:
+    parts = [*answered_by("c1.example", plugins()), *answered_by("c2.example", catalog(version="<b>"), report())]
+    text = html_of(save(tmp_path / "a.sqlite", *talk(*parts)))
+    assert "Answered by c1.example: plugins (1); 7.23.0; production; certificate" in visible(text)
+    assert "c2.example: catalog, report (2)" in visible(text)
+    assert "catalog <b>" not in text
+    assert "Answered by" not in visible(html_of(sample("first-run")))

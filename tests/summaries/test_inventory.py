@@ -188,7 +188,8 @@ def test_merge_says_what_it_made(run: Run, folder: Path) -> None:
     assert (status, out, err.splitlines()[0]) == (2, "", f"puppet-inspector: {target} already exists.")
     status, out, _ = run("captures", "merge", first, target, "-o", folder / "again.sqlite", "--json")
     assert json.loads(out) == {
-        "capture": str(folder / "again.sqlite"), "records": records, "twice": 22, "renamed": 0,
+        "capture": str(folder / "again.sqlite"), "records": records, "twice": 22, "renamed": 0, "joined": 0,
+        "places": [],
     }  # fmt: skip
     assert run("runs", target)[1].count("node1.example") >= 3
 

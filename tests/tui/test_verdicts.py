@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from inspector.cli import commands
-from inspector.model import Finding, Severity
+from inspector.model import Finding, Phase, Severity
 from inspector.rules.fixes import Fix, advice, on_node
+from inspector.runs.servers import Server
 from inspector.runs.snapshot import RunState
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui import verdicts
@@ -97,3 +98,16 @@ def test_what_is_shown_of_a_run_that_went_well() -> None:
                 Finding("B45", Severity.NOTICE, "z"))  # fmt: skip
     run = RunBrief(number=1, outcome="complete", findings=findings)
     assert verdicts.in_full(run, 100).plain == "complete; 1 warning, 2 notices"
+
+
+def test_the_servers_of_a_run_that_several_answered_are_below_its_verdict() -> None:
+    one = Server("c1.example", "192.0.2.1:8140", None, 1, requests=2, phases=[Phase.PLUGINS])
+    other = Server("c2.example", "192.0.2.2:8140", None, 3, requests=1, phases=[Phase.CATALOG], catalog="5f2e")
+    for verdict in (None, concluded("a.example failed", "S01 x", "correct it")):
+        alone = verdicts.in_full(RunBrief(number=1, verdict=verdict, servers=(one,)), 100).plain
+        both = verdicts.in_full(RunBrief(number=1, verdict=verdict, servers=(one, other)), 100).plain
+        assert both.splitlines()[-2:] == [
+            "answered by c1.example: plugins (2)", "answered by c2.example: catalog (1); catalog 5f2e",
+        ]  # fmt: skip
+        assert both.startswith(alone)
+        assert "answered" not in alone

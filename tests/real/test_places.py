@@ -1,0 +1,93 @@
+"""Runs behind a balancer, recorded before the CA, before each of two compilers and on the node, are one run each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.capture import merge
+from tests.real.agent import RealAgent
+from tests.real.balanced import BALANCER, STREAM, Balanced, SecondMaster
+from tests.real.machine import host_names, missing
+from tests.real.puppet import RealMaster
+from tests.support.briefs import documents
+from tests.support.proxies import analyzed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NODE, OTHER = "auto1.example", "auto2.example"
+BEHIND = -420.0
+"""How wrong the clock is of the host of the second compiler's proxy."""
+
+
+@pytest.fixture(scope="module")
+def compilers() -> Iterator[tuple[RealMaster, SecondMaster]]:
+    """Two masters of one CA, of which the first one is the CA."""
+    absent = [name for name in ("nginx", "faketime") if not shutil.which(name)]
+    absent += [] if Path(STREAM).exists() else [STREAM]
+    lacking = f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light libnginx-mod-stream)"
+    if reason := missing() or (lacking if absent else ""):
+        (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
+    with RealMaster("one.example", host="127.0.9.1") as one, SecondMaster(one, "two.example", "127.0.9.2") as two:
+        yield one, two
+
+
+def test_one_run_several_proxies(compilers: tuple[RealMaster, SecondMaster], tmp_path: Path) -> None:
+    """The balancer gives each new connection to the other compiler; the agent, which is silent for 5 s before its
+    files, makes a new one. The compilers have different plugins."""
+    one, two = compilers
+    site = Balanced(one, two, tmp_path)
+    agents = [RealAgent(tmp_path / name, name) for name in (NODE, OTHER)]
+    for master in compilers:
+        for agent in agents:
+            master.demo(agent.certname, agent.target, notice=False)  # the module
+            site.pause(master, agent)
+    two.module_file("demo", "lib/facter/demo_role.rb", b"Facter.add(:demo_role) { setcode { 'db' } }\n")
+    on_node = tmp_path / "node.sqlite"
+    with host_names(dict.fromkeys((NODE, OTHER), "127.0.0.1")), site.proxies({"two": f"{BEHIND:+.0f}s"}):
+        for agent in agents:
+            assert site.run(agent).status == 2
+        _wrapped(site, agents[0], on_node)
+        assert site.run(agents[1]).status == 2
+    target = tmp_path / "merged.sqlite"
+    found = merge.merge([*site.captures.values(), on_node], target)
+    assert found.joined > 10
+    clocks = {clock.name.partition(":")[0]: clock for clock in found.places}
+    wrong = clocks["127.0.9.12"]
+    assert wrong.low is not None
+    assert wrong.high is not None
+    # The way from the place that counts adds its own uncertainty: the dates of answers have whole seconds.
+    assert wrong.low <= BEHIND <= wrong.high <= wrong.low + 5
+    assert [name for name, clock in clocks.items() if clock.ahead and name != "127.0.9.12"] == []
+    runs = [run for run in documents(analyzed(target).runs) if run["certname"]]
+    assert [(run["certname"], run["outcome"]) for run in runs] == [
+        (NODE, "complete"), (OTHER, "complete"), (NODE, "complete"), (OTHER, "complete"),
+    ]  # fmt: skip
+    for run in runs:
+        first, second = run["servers"]
+        assert {first["name"], second["name"]} == {"one.example", "two.example"}
+        assert {"plugins", "catalog"} <= {*first["phases"]}
+        assert second["phases"] == ["files", "report"]
+        assert first["catalog"]
+    assert runs[0]["servers"][0]["crl"] is not None
+    rules = {finding["rule"] for run in runs for finding in run["findings"]}
+    assert "S20" in rules
+    # Before they were joined, with times as they were, one node was two of one name with a wrong clock.
+    assert not rules & {"B46", "T10", "R17", "B02"}
+
+
+def _wrapped(site: Balanced, agent: RealAgent, capture: Path) -> None:
+    """One run of an agent on a node with a proxy of its own."""
+    agent.configure(server=BALANCER, port=site.port)
+    words = agent.command(server=BALANCER, port=site.port, extra=site.authority)
+    command = [sys.executable, "-m", "inspector.cli", "run", "-o", f"{capture}", "--", *words]
+    environment = {**agent._environment, "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 2, done.stdout + done.stderr
