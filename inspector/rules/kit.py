@@ -84,9 +84,9 @@ from inspector.text import brief
 
 __all__ = [
     "AFTER_BOOTSTRAP", "ALREADY", "ANOTHER_KEY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME",
-    "ExamplePart", "ExchangeCase", "Fix", "HandshakeCase", "Iterator", "Kind", "NOT_COMPILED", "NO_CATALOG",
-    "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "On", "PARSED", "PUPPETDB", "Phase", "REQUESTED",
-    "REVOKED", "RUN", "Record", "Run", "RunCase", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "Severity",
+    "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "PUPPETDB",
+    "REQUESTED", "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart",
+    "ExchangeCase", "Fix", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "Record", "Run", "RunCase", "Severity",
     "Statement", "Visible", "advice", "altered", "answered_by", "answering_chain", "as_printed", "asked", "asking_for",
     "at_openvox_ca", "brief", "bucket", "ca", "carried", "catalog", "compile_error", "content", "crl", "csr", "cut",
     "d", "group", "in_a_row", "issued", "lasting", "listing", "made", "major", "media_type", "metadata", "node",
