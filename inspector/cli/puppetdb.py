@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from inspector.explain.puppetdb import Call
 
-EXAMPLE = "puppet-inspector puppetdb captures/agents.sqlite captures/puppetdb.sqlite"
+EXAMPLE = "puppet-inspector puppetdb agents.sqlite puppetdb.sqlite"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ class Site:
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
                 "keep_body": KEEP, "faults": (), "telemetry": NOTHING, "wire": False, "tables": None,
-                "identity_source": identity.NoIdentity(), "plan": None, "connect": None,
+                "identity_source": identity.NoIdentity(), "plan": None, "connect": None, "place": "here",
                 "interposes": False, "stands_in": False, **settings,
             }
         )  # fmt: skip

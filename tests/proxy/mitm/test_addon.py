@@ -49,7 +49,7 @@ def addon(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[addon_modu
     settings: Any = SimpleNamespace(
         capture=tmp_path / "c.sqlite", rules=(), rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
         identity_source=identity.NoIdentity(), faults=(), telemetry=NOTHING, tables=None, wire=False, plan=None,
-        connect=None, interposes=False, stands_in=False, authority=None, authority_for=lambda *_: None,
+        connect=None, place="here", interposes=False, stands_in=False, authority=None, authority_for=lambda *_: None,
     )  # fmt: skip
     addon._runtime, addon._reason = Runtime(settings, lambda _line: None, analyzes=getattr(request, "param", False)), ""
     with taddons.context():  # type: ignore[no-untyped-call]
