@@ -65,7 +65,10 @@ def main() -> int:
 
 def _run(*words: object, **options: object) -> str:
     """Run a command; what it prints is shown if it fails."""
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    try:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    except FileNotFoundError as error:
+        sys.exit(f"{error.filename} is not there: CONTRIBUTING.md names the package that has it.")
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
     return str(done.stdout)

@@ -31,8 +31,9 @@ type RunResult = tuple[str | None, str, frozenset[int], frozenset[tuple[str, str
 """Of a run: certname, outcome, records, findings."""
 
 
-BEYOND = {"B15", "R03"}
-"""What others' downloads of the same CRL show, and what the end of a capture leaves open."""
+BEYOND = {"B15", "R03", "S33"}
+"""What others' downloads of the same CRL show, what the end of a capture leaves open, and what other servers answered
+others meanwhile."""
 
 
 def result_of(run: Run, numbers: Mapping[int, int] | None = None) -> RunResult:
