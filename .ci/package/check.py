@@ -33,6 +33,12 @@ puppet-inspector run -o /srv/run.sqlite -- puppet agent -t --color=false --confd
 puppet-inspector runs --json /srv/run.sqlite | grep '"outcome": "complete"'
 rm /srv/run.sqlite*
 """
+OLD_AGENT = """
+set -eu
+puppet config set masterport $PORT --section agent --confdir $CONFDIR
+puppet config set certificate_revocation leaf --section main --confdir $CONFDIR
+"""
+"""Puppet 5.5 has another name for the port. It reads only the first CRL of its file, and the CA has two: T08's fix."""
 ONE_FILE = f"""
 set -eu
 install -m 755 /srv/puppet-inspector-*-linux-* /usr/local/bin/puppet-inspector
@@ -97,6 +103,7 @@ def _fails(release: str, stage: Stage) -> bool:
     agent.configure(server=stage.master.name, port=stage.master.port)
     given = {
         "CONFDIR": f"{agent.confdir}",
+        "PORT": f"{stage.master.port}",
         "RUBYLIB": f"{agent.base}/ruby",
         "INVENTED_FACTS": f"{agent.base}/facts.json",
     }
@@ -112,7 +119,10 @@ def _fails(release: str, stage: Stage) -> bool:
             shutil.copy(build.ROOT / "captures/samples/first-run.sqlite", srv / "sample.sqlite")
             shutil.copytree(repo.PLACE, srv / "repo")
             _build_stand_in(srv, glibc)
-            for what, script in {"one file": ONE_FILE, "apt": APT, "dnf": DNF}.items():
+            scripts = {"one file": ONE_FILE, "apt": APT, "dnf": DNF}
+            if release == "bullseye":
+                scripts = {"its agent's settings": OLD_AGENT, **scripts}
+            for what, script in scripts.items():
                 done = system.run(script, agent.base, **given)
                 print(f"{name}, {what}: {'failed' if done.returncode else 'works'}", flush=True)
                 if done.returncode:

@@ -48,6 +48,9 @@ _ON_THE_NODE = (
     on_node("check its CA and its certificate", "{verify}"),
     on_node("fetch them anew", "{trust_anew}", destroys="the CA and the CRL that it has",
             only_if="only its CA or its CRL is old"),
+    on_node("let it ask only for the CRL of the CA that signs: it reads no more than the first of its file",
+            "puppet config set certificate_revocation leaf --section main",
+            only_if="it runs Puppet 5 or older, and the CA has a root and an intermediate certificate"),
     group("enrol_ca", only_if="the node's own certificate was issued by the other CA, too"),
     group("renew_master", only_if="the clocks are right, and the master's own certificate has expired"),
 )  # fmt: skip
