@@ -133,3 +133,12 @@ def test_the_titles_of_all_rules_consist_of_harmless_words(harmless: Harmless) -
     """Else a finding in an export could not be read."""
     for rule in all_rules():
         assert harmless.text(rule.title, prose=True) == rule.title
+
+
+def test_of_a_text_with_nul_only_that_is_left() -> None:
+    harmless = Harmless(b"salt")
+    for text in ("the\0file", "h\0u\0n\0t\0e\0r\0", "file\0"):
+        left = harmless.text(text)
+        assert left == harmless.stand_in(text.removesuffix("\0")) + "\0"
+        assert harmless.text(left) == left, "it may leave again"
+    assert harmless.text("\0") == "\0"
