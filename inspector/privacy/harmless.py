@@ -122,12 +122,11 @@ class Harmless:
     def text(self, value: str, *, prose: bool = False) -> str:
         """Return a text with stand-ins for what is not harmless. In ``prose``, a message that is to be read, any plain
         word outside quotes is harmless. Of a text with the character NUL only that is left, at its end."""
-        if (
-            "\0" in value
-        ):  # of some values it is all that PuppetDB minds; between the letters of others (UTF-16) it is not
+        if "\0" in value:
+            # Of some values it is all that PuppetDB minds; the letters between others (UTF-16) are a text.
             plain = value.removesuffix("\0")
-            left = all(_MASKS.fullmatch(part.rstrip("-")) for part in plain.split())
-            return value if left else self.stand_in(plain) + "\0"
+            masked = all(_MASKS.fullmatch(part.rstrip("-")) for part in plain.split())
+            return value if masked else self.stand_in(plain) + "\0"
         if value.count(" ") + value.count("\t") >= 2:
             value = _ROW.sub(lambda found: self.stand_in(found[0]), value)
         parts: list[str] = []
