@@ -140,13 +140,12 @@ def joined(steps: Iterable[Step]) -> Joined:
 def _call(step: Step, exchange: Exchange) -> Call:
     match, request, response = step.match, exchange.request, exchange.response
     assert match is not None  # noqa: S101 - it is one of PuppetDB's
-    length = request.header("x-uncompressed-length") or ""
     command = puppetdb.command(match)
     return Call(
         seq=exchange.seq, time=exchange.time, master=step.certname, command=command[:QUERY],
         version=puppetdb.parameter(match, "version")[:QUERY] if command else "", certname=puppetdb.node(match)[:QUERY],
         query="" if command else beginning(puppetdb.query(match, step.request), QUERY), sent=request.size,
-        unpacked=int(length) if length.isdecimal() and length.isascii() and len(length) < 16 else None,
+        unpacked=puppetdb.unpacked(request),
         received=response.size if response else 0, status=response.status if response else None,
         seconds=max(0.0, exchange.ended - exchange.time), findings=list(step.findings),
         transaction_uuid=step.request.transaction_uuid if isinstance(step.request, d.Command) else None,

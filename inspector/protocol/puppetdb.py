@@ -15,6 +15,7 @@ from inspector.protocol.documents import Catalog, Data, Facts, Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from inspector.model import Request
     from inspector.protocol.documents import Document
     from inspector.protocol.endpoints import Match
 
@@ -52,6 +53,12 @@ def query(match: Match, document: Document | None) -> str:
     sent = document.value.get("query") if isinstance(document, Data) and isinstance(document.value, dict) else None
     written = sent if isinstance(sent, str) else parameter(match, "query")
     return " ".join(filter(None, [match.key, written]))
+
+
+def unpacked(request: Request) -> int | None:
+    """Return how many bytes a command has without compression; None if the master does not say it."""
+    length = request.header("x-uncompressed-length") or ""
+    return int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else None
 
 
 class Obstacle(NamedTuple):

@@ -50,8 +50,8 @@ def command_too_large(case: ExchangeCase) -> Iterator[Statement]:
     well, and only the master's log has an error. Without its facts or its catalog stored, the node gets no catalog."""
     if case.status == 413:
         request = case.exchange.request
-        length = request.header("x-uncompressed-length") or ""
-        plain = f", {size(int(length))} unpacked" if length.isdecimal() and len(length) < 13 else ""
+        unpacked = puppetdb.unpacked(request)
+        plain = "" if unpacked is None else f", {size(unpacked)} unpacked"
         yield Statement(
             f"{named(case)} ({size(request.size)}{plain}) was refused with 413: {brief(case.answer)}",
             at=places.answer(case.step.response),
