@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from inspector import inputs, regex
 from inspector.errors import InspectorError
 from inspector.formats import files
-from inspector.rules.fixes import AGENT_RUN, BLANK, Host, begun, sentence
+from inspector.rules.fixes import AGENT_RUN, BLANK, PLACES, Host, begun, sentence
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ MARK = "# Written by `puppet-inspector doctor --fix-script`"
 """The second line of a script: only a file that has it is overwritten."""
 _PLAIN = regex.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _SIGNS = regex.compile(r"(?:puppet(?:server ca| cert)(?: --allow-dns-alt-names)?|openvox-ca-ctl) sign\b")
-_VARIABLES = {Host.NODE: "ON_NODE", Host.CA: "ON_CA", Host.MASTER: "ON_MASTER", Host.PROXY: "ON_PROXY"}
-_NAMES = {Host.NODE: "the node", Host.CA: "the CA", Host.MASTER: "the master", Host.PROXY: "the proxy's host"}
 _WIDTH = 110
 
 _FUNCTIONS = r"""
@@ -111,7 +109,7 @@ def script(problems: Iterable[Problem], made: float) -> str:
     for (_, node), variable in variables.items():
         lines.append(f"{variable}=${{{variable}-}}" + (f"  # {clean(node)}" if node else ""))
     for (host, node), variable in variables.items():
-        name = node if node and _PLAIN.fullmatch(node) else _NAMES[host]
+        name = node if node and _PLAIN.fullmatch(node) else PLACES[host].removeprefix("on ")
         lines.append(f': "${{{variable}:?is not set: write into this script how {name} is reached}}"')
     lines.append(_FUNCTIONS)
     number = 1
@@ -158,7 +156,7 @@ def _variables(problems: Iterable[Problem]) -> dict[_Place, str]:
     for place in filter(None, (_place(problem, step) for problem in problems for step in problem.steps)):
         nodes = sum(host is Host.NODE for host, _ in variables)
         again = f"_{nodes + 1}" if place[0] is Host.NODE and nodes else ""
-        variables.setdefault(place, _VARIABLES[place[0]] + again)
+        variables.setdefault(place, f"ON_{place[0].name}{again}")
     return variables
 
 

@@ -39,7 +39,7 @@ WORDS = {
     "check": "{}",
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
     "readiness": "{}",
-    "puppetdb": "{}",
+    "puppetdb": "{}/a.sqlite",
     "why": "{}/a.sqlite File[/srv/agent/node1.example/managed]",
     "doctor": "{}/a.sqlite",
     "rules": "test {}/rules.yaml",

@@ -32,7 +32,7 @@ def code(text: str) -> Iterator[str]:
     """Yield the code of a page: the lines of its blocks (one where a line goes on after a backslash), and its spans."""
     for block in _FENCED.findall(text):
         yield from block[1].replace("\\\n", " ").splitlines()
-    for line in re.findall(r"^ {4,}(\S.*(?:\\\n.*)*)$", _FENCED.sub("", text), re.MULTILINE):
+    for line in re.findall(r"^ {4,}(\S(?:.*\\\n)*.*)$", _FENCED.sub("", text), re.MULTILINE):
         yield line.replace("\\\n", " ")
     for span in _SPAN.findall(_FENCED.sub("", text)):
         yield " ".join(span.split())

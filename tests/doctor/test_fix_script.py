@@ -304,8 +304,8 @@ def test_the_script_of_every_known_message_can_be_read(tmp_path: Path) -> None:
 
 
 STUBS = (
-    "curl", "find", "gem", "getent", "ip", "journalctl", "openssl", "ping", "puppet-inspector", "puppetdb", "rm", "ss",
-    "systemctl", "timedatectl", "touch",
+    "curl", "find", "gem", "getent", "git", "ip", "journalctl", "openssl", "ping", "puppet-inspector", "puppetdb", "rm",
+    "ss", "systemctl", "timedatectl", "touch",
 )  # fmt: skip
 REAL = ("cat", "date", "grep", "head", "ps", "sh", "sha256sum", "tail")
 
@@ -319,7 +319,7 @@ def test_the_script_of_every_rule_can_be_executed(rule: Rule, site: Site) -> Non
     site.command("puppet", f"case $1 in agent) exit 2 ;; config) echo {site.path}/setting ;; esac")
     for name in REAL:
         (site.path / name).symlink_to(program(name, name))
-    hosts = {f"ON_{name}": "on-node" for name in ("MASTER", "PROXY")} | {"PATH": str(site.path)}
+    hosts = {f"ON_{name}": "on-node" for name in ("MASTER", "PROXY", "PUPPETDB")} | {"PATH": str(site.path)}
     for fix in fixes_of(rule):
         done = site.run(Problem(rule.title, fix, NODE), flags=("--yes",), **hosts)
         if done.returncode:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(inspector.__file__).parent
 NAMES = frozenset(endpoint.name for endpoint in ENDPOINTS)
-LONG = frozenset(name for name in NAMES if "_" in name)
-"""Names that can't be meant for anything else, unlike ``ca`` or ``report``."""
+LONG = frozenset(name for name in NAMES if "_" in name) - {"resource_type"}
+"""Names that can't be meant for anything else, unlike ``ca``, ``report``, or a field of PuppetDB's reports."""
 TABLE = "protocol/endpoints.py"
 URLS = {
     "protocol/indirector.py": "the indirections, as they are written in URLs",

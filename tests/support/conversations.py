@@ -45,6 +45,12 @@ def certificate(certname: str, owner: str) -> bytes:
     return pki.sign(CA, key(owner).public_key(), certname).public_bytes(Encoding.DER)
 
 
+@cache
+def crls() -> bytes:
+    first = ROOT.certificate.not_valid_before_utc
+    return pki.pem(*(pki.make_crl(authority, last_update=first) for authority in (CA, ROOT)))
+
+
 @dataclass(slots=True)
 class Agent:
     """One agent, and what it said so far."""
@@ -116,7 +122,7 @@ class Agent:
 
     def crl(self, *, status: int = 200, refresh: bool = False, own: bool = False) -> Agent:
         headers = (("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT"),) if refresh else ()
-        body = pki.pem(pki.make_crl(CA), pki.make_crl(ROOT)) if status == 200 else b""
+        body = crls() if status == 200 else b""
         path = self.url("certificate_revocation_list/ca", ca=True)
         return self.ask("GET", path, status=status, body=body, headers=headers, own=own)
 
