@@ -117,7 +117,7 @@ def made(
     """A certificate from the installation's own CA or another; its validity is in seconds from the start of a
     conversation."""
     authority = _foreign() if foreign else authorities()[1]
-    start = datetime.datetime.fromtimestamp(_time() + 3600 + starts, datetime.UTC)
+    start = datetime.datetime.fromtimestamp(_time() + _AHEAD + starts, datetime.UTC)
     return pki.sign(
         authority, private_key(key or certname).public_key(), certname, alt_names, serial=serial, not_before=start,
         lifetime=datetime.timedelta(seconds=ends - starts),
@@ -127,6 +127,11 @@ def made(
 def carried(certificate: Certificate) -> tuple[bytes, ...]:
     """A certificate as stored for a connection, for ``altered(..., leg={"peer_chain": carried(made())})``."""
     return (certificate.public_bytes(serialization.Encoding.DER),)
+
+
+_AHEAD = 43_200.0
+"""When a conversation starts, in seconds after its CA was made. What is under way then is so still when the examples
+are hours old, as in a long session of tests."""
 
 
 def _time() -> float:
@@ -154,7 +159,7 @@ def talk(
     CA issued the certificate presented to the agent as the master's. The conversation starts ``after`` seconds later
     than others.
     """
-    scene = Scene(version, certificate, shown, _time() + 3600 + after, certname, address, f"{certname}+{after:g}",
+    scene = Scene(version, certificate, shown, _time() + _AHEAD + after, certname, address, f"{certname}+{after:g}",
                   master_version=master_version)  # fmt: skip
     records: list[Record] = []
     for part in parts:
