@@ -27,7 +27,7 @@ ORDERS: tuple[Order, ...] = ("rule", "agent", "severity")
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One finding of a run."""
+    """One finding of a run, or of requests that are part of none."""
 
     group: Group
     run: RunBrief
@@ -36,7 +36,8 @@ class Member:
     @property
     def ident(self) -> tuple[str, int, str, str]:
         """A key that no other one has."""
-        return self.group.key, self.run.number, self.finding.rule, self.finding.message
+        number = self.run.number or -min(self.finding.seqs, default=0)
+        return self.group.key, number, self.finding.rule, self.finding.message
 
     @property
     def rule(self) -> Rule:
@@ -73,7 +74,7 @@ class Member:
 
     @property
     def where(self) -> str:
-        return f"run {self.run.label}"
+        return f"run {self.run.label}" if self.run.number else "no run"
 
     @property
     def who(self) -> Text:
@@ -157,7 +158,8 @@ class Group:
 
     @cached_property
     def where(self) -> str:
-        return plural(len({member.run.number for member in self.members}), "run")
+        runs = {member.run.number for member in self.members} - {0}
+        return plural(len(runs), "run") if runs else "no run"
 
     @cached_property
     def who(self) -> Text:

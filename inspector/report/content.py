@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Finding
+    from inspector.pages.finding_groups import Group
     from inspector.progress import Watch
     from inspector.report.answers import Answers
     from inspector.report.copies import LeavingCapture
@@ -112,6 +113,8 @@ class ReportContent:
     axis: ValidityAxis | None
     records: RecordColumns
     messages: MessageBlocks | None
+    apart: list[Group]
+    """What was found in requests that are part of no run, by rule."""
     times: MasterTimes = NOTHING
     """What a master's logs say."""
 
@@ -122,8 +125,8 @@ class ReportContent:
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules of the findings that the sections show, the gravest first."""
-        found = {found.rule for run in self.runs for found in run.findings}
+        """The rules of the findings that are shown, the gravest first."""
+        found = {found.rule for run in self.runs for found in run.findings} | {group.key for group in self.apart}
         return sorted(map(rule_of, found), key=lambda rule: (-rule.severity.rank, rule.id))
 
 
@@ -135,7 +138,7 @@ def gathered(
     sections = RunSections(copy, by_gravity(copy.runs)[:SECTIONS], times, watch)
     ladders, axis = _bootstraps(copy, runs, watch)
     records, messages = _records(copy, watch, bodies=bodies)
-    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, times)
+    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, copy.apart, times)
 
 
 def _bootstraps(copy: LeavingCapture, runs: list[RunBrief], watch: Watch) -> tuple[list[Ladder], ValidityAxis | None]:

@@ -15,6 +15,8 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.formats.outgoing import Outgoing
 from inspector.formats.share import share, together
+from inspector.model import Severity
+from inspector.pages.finding_groups import grouped
 from inspector.progress import unwatched
 from inspector.summaries import index, indexer, reading
 from inspector.summaries.judgement import Judgement, Recorded, judge
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from inspector.formats.outgoing import Content
+    from inspector.pages.finding_groups import Group
     from inspector.progress import Watch
     from inspector.summaries.reading import CaptureRuns
     from inspector.summaries.summary import RunBrief
@@ -70,6 +73,11 @@ class LeavingCapture:
     def whole(self) -> bool:
         """Whether all runs were chosen."""
         return not self.terms
+
+    @property
+    def apart(self) -> list[Group]:
+        """What was found in requests that are part of no run, by rule; nothing if runs were chosen."""
+        return grouped(self.source.apart.found, "rule", Severity.NOTICE) if self.whole else []
 
 
 def chosen(capture: Path, selection: Selection, watch: Watch = unwatched) -> CaptureRuns | None:

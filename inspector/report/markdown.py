@@ -53,6 +53,16 @@ def _lines(answers: Answers, copy: LeavingCapture) -> Iterator[str]:
             over = "over" if answer.over else "not seen since"
             yield f"- {over}: {_plain(answer.sentence)} ({_plain(answer.where)}, last at {stamp(answer.last)})"
             yield from _why(answer) if number < CAUSES else ()
+    for number, group in enumerate(copy.apart[: CAUSES + 5]):
+        if not number:
+            yield ""
+            yield "## Outside runs"
+            yield ""
+        found = group.members[-1].finding
+        more = f" ({len(group.members)} times)" if len(group.members) > 1 else ""
+        yield f"- {group.key} {_plain(group.title)}{more}: {_plain(found.message)}" + (
+            f"; record {found.seqs[0]}" if found.seqs else ""
+        )
     yield ""
     if withheld := summary(copy.withheld):
         yield f"{_plain(withheld)}; secrets are masked."

@@ -68,7 +68,7 @@ class Findings(Tabbed):
         before: Findings | None = None,
     ) -> None:
         """Show the findings of run ``number``, on which this screen is then opened: ``follow`` gets the one that is
-        chosen. None: show those of all runs. ``before`` is the screen that was left for a finding: they are listed as
+        chosen. None: show all of the capture. ``before`` is the screen that was left for a finding: they are listed as
         there."""
         super().__init__()
         self._number, self._follow = number, follow
@@ -135,7 +135,10 @@ class Findings(Tabbed):
         super().update()
 
     def _group(self) -> None:
-        runs = [run for run in self.source.runs if self._number in (None, run.number)]
+        if self._number is None:
+            runs = [*self.source.runs, *self.source.apart.found]
+        else:
+            runs = [run for run in self.source.runs if run.number == self._number]
         self._groups = grouped(runs, self._order, self._least)
         self._several = self._order != "agent" and len({run.name for run in runs}) > 1
         if len(columns := self._columns()) != len(self._rows.columns):
@@ -179,8 +182,13 @@ class Findings(Tabbed):
             self.app.pop_screen()
             self._follow(member.finding)
             return
+        from inspector.tui.exchange import ExchangeView
+
         seqs = member.finding.seqs
-        self.inspector.open_run(member.run.number, seqs[0] if seqs else None, member.finding)
+        if member.run.number or not seqs:
+            self.inspector.open_run(member.run.number, seqs[0] if seqs else None, member.finding)
+        else:
+            self.app.push_screen(ExchangeView(list(seqs), seqs[0], member.finding))
 
     @property
     def chosen(self) -> Member | None:

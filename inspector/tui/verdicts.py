@@ -153,7 +153,8 @@ def to_pass_on(finding: Finding, run: RunBrief, path: Path, width: int) -> Text:
     """The command that makes a capture of this finding alone; of a run that is not over there is none."""
     if run.state is not RunState.OVER:
         return Text()
-    command = f"    puppet-inspector reduce {shlex.quote(clean(str(path)))} --run {run.number} --rule {finding.rule}"
+    number = f" --run {run.number}" if run.number else ""
+    command = f"    puppet-inspector reduce {shlex.quote(clean(str(path)))}{number} --rule {finding.rule}"
     return Text(
         "\n".join(["  To pass on only what shows this:", *_folded(command, max(width, LEAST)), ""]), style="dim"
     )

@@ -11,7 +11,7 @@ from inspector.report.markdown import MOST, lines
 from inspector.rules.fixes import on_node
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
-from tests.support.nodes import refused, uncompiled, well
+from tests.support.nodes import not_stored, refused, uncompiled, well
 from tests.support.pages import copied, sample
 
 if TYPE_CHECKING:
@@ -57,3 +57,10 @@ def test_captured_text_has_no_meaning_in_it(tmp_path: Path) -> None:
         text = "\n".join(lines(dataclasses.replace(answers, found=(odd,)), copy))
     assert "## \\<b\\>\\[x\\](y)\\</b\\>\\\\x0a\\# head" in text
     assert "``` echo `date` ``x`` ```" in text
+
+
+def test_what_was_found_outside_runs_is_named(tmp_path: Path) -> None:
+    found = written(save(tmp_path / "a.sqlite", *well(1, 0), *not_stored()))
+    at = found.index("## Outside runs")
+    assert found[at + 2].startswith("- D03 PuppetDB accepts a value that it cannot store (2 times): ")
+    assert "## Outside runs" not in written(save(tmp_path / "b.sqlite", *well(1, 0)))

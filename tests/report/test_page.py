@@ -16,7 +16,7 @@ from inspector.report.data import Block
 from inspector.runs.examples import answered_by, ca, catalog, crl, csr, not_issued, plugins, report, talk
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
-from tests.support.nodes import uncompiled, well
+from tests.support.nodes import not_stored, uncompiled, well
 from tests.support.pages import html_of, sample
 from tests.support.recorded import SAMPLES
 
@@ -172,3 +172,17 @@ def test_the_servers_that_answered_a_run_are_named_where_there_are_several(tmp_p
     assert "c2.example: catalog, report (2)" in visible(text)
     assert "catalog <b>" not in text
     assert "Answered by" not in visible(html_of(sample("first-run")))
+
+
+def test_what_was_found_outside_runs_has_its_fix(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *well(1, 0), *not_stored())
+    text = visible(html_of(path))
+    section = text[text.index("Outside runs What was found") : text.index("What the rules mean")]
+    for word in (
+        "error D03",
+        "PuppetDB accepts a value that it cannot store",
+        "evidence: record 4",
+        "Fix On the master",
+    ):
+        assert word in section
+    assert "Outside runs" not in visible(html_of(path, run=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.runs.examples import ca, catalog, crl, csr, not_issued, plugins, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, not_issued, plugins, report, stored, talk
 from tests.support.conversations import SIGNED
 
 if TYPE_CHECKING:
@@ -32,3 +32,8 @@ def refused(number: int) -> Sequence[Record]:
         ca(), crl(), csr(status=400, text=SIGNED), not_issued(), certname=f"db{number}.example",
         address=f"192.0.2.{40 + number}",
     )  # fmt: skip
+
+
+def not_stored(times: int = 2) -> Sequence[Record]:
+    """What a master sends to PuppetDB, part of no run: values that cannot be stored."""
+    return talk(*[stored(values={"a": [{"x\0y": 1}]})] * times, certname="puppet.example", after=10)

@@ -14,13 +14,16 @@ from inspector.pages.finding_groups import Member
 from inspector.rules import fixes, rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, ca, carried, catalog, made, plugins, refused, report, talk
+from inspector.runs.examples import together as of_all
 from inspector.summaries import conclusions, ruleset, wording
 from inspector.text import counts
+from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.run import RunView
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
+from tests.support.nodes import not_stored, well
 from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, settled, shared_sample, unframed
 
 if TYPE_CHECKING:
@@ -384,3 +387,23 @@ def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_
         assert app.screen is run
 
     look(shared_sample("out-of-sync"), act, size)
+
+
+def test_what_was_found_outside_runs_is_listed_too(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *of_all(well(1), not_stored()))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        assert "2 errors in a.sqlite" in screen_text(app)
+        (group,) = view._groups
+        assert (group.key, group.where) == ("D03", "no run")
+        await pilot.press("enter", "down", "down")
+        assert [item.where for item in view.query_one(FoundRows).items] == 3 * ["no run"]
+        assert "puppet-inspector reduce" in detail(view)
+        assert "--run" not in detail(view)
+        await pilot.press("enter")
+        await settled(pilot, app)
+        assert isinstance(app.screen, ExchangeView)
+        assert app.screen.seq == 5
+
+    play(indexed(path), act)
