@@ -1,4 +1,5 @@
-"""Two masters of one CA behind nginx, each behind a proxy, and a proxy before the CA: three places, three captures.
+"""Two masters of one CA behind nginx, each behind a proxy, and a proxy before the CA: three places, three captures;
+with one before PuppetDB, four.
 
 ``one.example`` is the CA too; ``two.example`` has no CA service, a certificate of that CA, and code of its own.
 """
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from tests.real.agent import CompletedRun, RealAgent
 
 STREAM = "/usr/lib/nginx/modules/ngx_stream_module.so"
-BALANCER, BALANCER_HOST = "puppet.example", "127.0.9.3"
-PROXY = "proxy.example"
+BALANCER, BALANCER_HOST = "balanced.example", "127.0.9.3"
+AUTHORITY, PROXY = "authority.example", "places.example"
+"""Names that no other test has at another address: they are played at once."""
 
 
 class SecondMaster(RealMaster):
@@ -63,7 +65,7 @@ class Balanced:
         self.port = free_port(BALANCER_HOST)
         self._pem = folder / "proxy.pem"
         if not (first.ssldir / f"certs/{PROXY}.pem").exists():
-            first.generate(PROXY, (PROXY, BALANCER, "ca.example"))
+            first.generate(PROXY, (PROXY, BALANCER, AUTHORITY))
         parts = [first.ssldir / kind / f"{PROXY}.pem" for kind in ("private_keys", "certs")]
         pki.write_private(self._pem, b"".join(part.read_bytes() for part in parts))
 
@@ -71,21 +73,12 @@ class Balanced:
     def proxies(self, clocks: Mapping[str, str]) -> Iterator[None]:
         """Let the proxies run, each with a clock (as faketime has it), and nginx before two of them."""
         with ExitStack() as stack:
-            stack.enter_context(host_names({BALANCER: BALANCER_HOST, "ca.example": "127.0.9.10", PROXY: "127.0.9.10"}))
+            stack.enter_context(host_names({BALANCER: BALANCER_HOST, AUTHORITY: "127.0.9.10", PROXY: "127.0.9.10"}))
             ports = {}
             for number, (name, capture) in enumerate(self.captures.items()):
                 master = self.second if name == "two" else self.first
                 crl = self.second.ssldir / "crl.pem" if name == "two" else self.first.cadir / "ca_crl.pem"
-                options: dict[str, str | Path | tuple[str, ...]] = {
-                    "puppet_cert": self._pem,
-                    "puppet_ca": self.first.ssldir / "certs/ca.pem",
-                    "puppet_crl": crl,
-                    "puppet_identity": f"mint:{self.first.cadir}",
-                    "puppet_capture": capture,
-                    "puppet_listen": f"127.0.9.1{number}",
-                    "puppet_master": f"{master.name}:{master.port}",
-                }
-                proxy = Proxy(options, own=True)
+                proxy = self._proxy(f"127.0.9.1{number}", f"{master.name}:{master.port}", crl, capture)
                 clock = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
                          "FAKETIME": clocks.get(name, "+0")}  # fmt: skip
                 with mock.patch.dict("os.environ", clock if name in clocks else {}):
@@ -107,10 +100,33 @@ class Balanced:
                 time.sleep(0.05)
             yield
 
+    @contextmanager
+    def before_puppetdb(self, address: str) -> Iterator[str]:
+        """Let a proxy run before PuppetDB, whose address is given; yields where the masters find it. Its capture is
+        ``puppetdb``."""
+        capture = self.captures["puppetdb"] = self.folder / "puppetdb.sqlite"
+        listen = f"127.0.9.10:{free_port('127.0.9.10')}"
+        with self._proxy(listen, address, self.first.cadir / "ca_crl.pem", capture) as proxy:
+            yield f"{PROXY}:{proxy.address[1]}"
+
+    def _proxy(self, listen: str, server: str, crl: Path, capture: Path) -> Proxy:
+        return Proxy(
+            {
+                "puppet_cert": self._pem,
+                "puppet_ca": self.first.ssldir / "certs/ca.pem",
+                "puppet_crl": crl,
+                "puppet_identity": f"mint:{self.first.cadir}",
+                "puppet_capture": capture,
+                "puppet_listen": listen,
+                "puppet_master": server,
+            },
+            own=True,
+        )
+
     @property
     def authority(self) -> tuple[str, ...]:
         """The agent's options for a CA that is reached past the balancer."""
-        return "--ca_server", "ca.example", "--ca_port", f"{self.ca_port}"
+        return "--ca_server", AUTHORITY, "--ca_port", f"{self.ca_port}"
 
     def run(self, agent: RealAgent, *extra: str) -> CompletedRun:
         """One run through the balancer."""

@@ -217,10 +217,11 @@ class RealPuppetDB:
     # -- its master --------------------------------------------------------------------------------------
 
     @contextmanager
-    def used(self, address: str = "", **settings: str) -> Iterator[None]:
-        """Let the master store there, or at another address, for as long as the block lasts; ``settings`` are further
-        ones of the master."""
-        master, conf = self.master, self.master.confdir / "puppetdb.conf"
+    def used(self, address: str = "", by: RealMaster | None = None, **settings: str) -> Iterator[None]:
+        """Let the master, or another one, store there, or at another address, for as long as the block lasts;
+        ``settings`` are further ones of the master."""
+        master = by or self.master
+        conf = master.confdir / "puppetdb.conf"
         conf.write_text(f"[main]\nserver_urls = https://{address or f'{NAME}:{self.port}'}\n")
         try:
             with (

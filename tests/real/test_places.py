@@ -6,23 +6,35 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.capture import merge
+from tests.real import puppetdb
 from tests.real.agent import RealAgent
 from tests.real.balanced import BALANCER, STREAM, Balanced, SecondMaster
 from tests.real.machine import host_names, missing
 from tests.real.puppet import RealMaster
+from tests.real.puppetdb import RealPuppetDB
+from tests.support import json_output
 from tests.support.briefs import documents
 from tests.support.proxies import analyzed
+from tests.tui.screens import indexed, play, screen_text, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+    from tests.conftest import Run
+
 NODE, OTHER = "auto1.example", "auto2.example"
+LARGEST = 12_000
+"""Bytes that PuppetDB takes: more than the facts and the catalog have here, and less than the report of a first run."""
 BEHIND = -420.0
 """How wrong the clock is of the host of the second compiler's proxy."""
 
@@ -91,3 +103,54 @@ def _wrapped(site: Balanced, agent: RealAgent, capture: Path) -> None:
     environment = {**agent._environment, "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2, done.stdout + done.stderr
+
+
+def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
+    compilers: tuple[RealMaster, SecondMaster], tmp_path: Path, run: Run
+) -> None:
+    """Recorded before the CA, before each of two compilers behind a balancer, and before PuppetDB: old code on one
+    compiler, an old CRL on the other, and a report that PuppetDB refuses."""
+    one, two = compilers
+    if reason := puppetdb.missing():
+        (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
+    site = Balanced(one, two, tmp_path)
+    node, revoked = [RealAgent(tmp_path / name, name) for name in ("auto3.example", "auto4.example")]
+    for master in compilers:
+        for agent in (node, revoked):
+            master.demo(agent.certname, agent.target, notice=False)
+        site.pause(master, revoked)
+    one.module_file("demo", "lib/facter/demo_role.rb", b"Facter.add(:demo_role) { setcode { 'old' } }\n")
+    with ExitStack() as stack:
+        stack.enter_context(host_names(dict.fromkeys((node.certname, revoked.certname), "127.0.0.1")))
+        database = stack.enter_context(RealPuppetDB(one))
+        stack.enter_context(site.proxies({}))
+        address = stack.enter_context(site.before_puppetdb(f"{puppetdb.NAME}:{database.port}"))
+        for master in compilers:
+            stack.enter_context(database.used(address, master, reports="puppetdb"))
+        assert site.run(revoked).status == 2
+        # Not on the CRL of the second compiler, to which nobody copies it.
+        one.revoke(revoked.certname)
+        database.stop()
+        database.start(**{"command-processing": {"max-command-size": LARGEST, "reject-large-commands": "true"}})
+        done = site.run(node)
+        assert done.status == 2, done.output
+        assert "Error" not in done.output, "neither the agent nor the master says that the report was refused"
+        site.run(revoked)
+    directory = tmp_path / "site"
+    directory.mkdir()
+    for path in site.captures.values():
+        shutil.copy(path, directory)
+    status, out, _ = run("check", directory, "--json")
+    assert status == 1
+    found = {finding["rule"] for finding in json_output.valid("check", out)["findings"]}
+    assert {"S33", "S34", "D01"} <= found
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("F")
+        await settled(pilot, app)
+        text = screen_text(app)
+        for rule in ("S33", "S34", "D01"):
+            assert rule in text
+
+    merge.merge([*site.captures.values()], tmp_path / "all.sqlite")
+    play(indexed(tmp_path / "all.sqlite"), act)
