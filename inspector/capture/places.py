@@ -114,6 +114,15 @@ def several(captures: Sequence[Path]) -> bool:
     return sum(STANDS in place for place in found) > 1
 
 
+def recorded_now(captures: Sequence[Path], now: float) -> bool:
+    """Whether a proxy writes one of some captures."""
+    for path in captures:
+        with contextlib.suppress(CaptureError), Capture.open(path) as capture:
+            if capture.present(now).recording == "open":
+                return True
+    return False
+
+
 def clocks_of(meta: dict[str, str]) -> list[PlaceClock]:
     """Return the places of a merged capture by its metadata; none if they cannot be read."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Browse the runs, exchanges, findings and bootstraps of a capture in the terminal, also while a proxy writes it;
-    of a directory the newest capture, as soon as there is one; those of several places as one. Press `?` for the keys.
+    of a directory the newest capture, as soon as there is one; those of several places as one, once none is recorded
+    any more. Press `?` for the keys.
     Marks and notes are stored in a file beside the capture, and so is an index, which can be deleted."""
     from inspector.capture import paths, places
     from inspector.cli.reading import across_places
@@ -56,7 +58,9 @@ def execute(arguments: argparse.Namespace) -> int:
         return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)
     if has_tables(given):
         return app.run_fleet(given, ascii_only=arguments.ascii, theme=arguments.theme)
-    if folder and places.several(found := sorted(given.glob("*.sqlite"))):
+    found = sorted(given.glob("*.sqlite")) if folder else []
+    # What is read as one is not followed.
+    if places.several(found) and not places.recorded_now(found, time.time()):
         with across_places(found, [given]) as (chosen, _):
             return app.run(chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     if folder:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.places import PLACE, STANDS
+from inspector.capture.store import Capture
 from inspector.cli import main as cli
 from inspector.summaries import index, indexer
 from inspector.tui.causes import Causes
 from inspector.tui.following import Following, newer
 from inspector.tui.runs import Runs
-from tests.support.captures import save
+from tests.support.captures import recording, save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import indexed, play, screen_text
 
@@ -158,3 +160,24 @@ def test_the_command_passes_the_option_on(tmp_path: Path, monkeypatch: pytest.Mo
     for words in (["open", str(path), "--bell"], ["open", str(path)], ["open", str(tmp_path), "--bell"]):
         assert cli.main(words) == 0
     assert given == [True, False, True]
+
+
+def test_a_directory_in_which_something_is_recorded_is_followed_and_read_as_one_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    def run(path: Path, **_: object) -> int:
+        opened.append(path)
+        return 0
+
+    monkeypatch.setattr("inspector.cli.open_.must_be_terminal", lambda _: None)
+    monkeypatch.setattr("inspector.tui.app.run", run)
+    for number, name in enumerate(("one", "two")):
+        with Capture.create(save(tmp_path / f"{name}.sqlite", *run_of(name, 60 * number))) as capture:
+            capture.set_meta([(PLACE, f"192.0.2.{number}:8140{STANDS}{name}")])
+    with recording(tmp_path / "two.sqlite"):
+        assert cli.main(["open", str(tmp_path)]) == 0
+    assert opened.pop().name == "two.sqlite"
+    assert cli.main(["open", str(tmp_path)]) == 0
+    assert opened.pop().parent != tmp_path
