@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -213,6 +214,11 @@ class RealPuppetDB:
     def commands(self) -> int:
         """How often it was told to store something."""
         return self._log.read_text().count("POST /pdb/cmd/")
+
+    def commands_for(self, certname: str) -> list[str]:
+        """What it was told to store of a node, by its own log."""
+        found = re.findall(r"POST /pdb/cmd/\S*?certname=([^&\s]+)\S*?command=(\w+)", self._log.read_text())
+        return [command.replace("_", " ") for name, command in found if name == certname]
 
     # -- its master --------------------------------------------------------------------------------------
 
