@@ -75,6 +75,11 @@ class RealPuppetDB:
         self._wait_until(lambda: self._process.poll() is not None or self._ready(), "PuppetDB is not ready")
         assert self._process.poll() is None, self._logs()
 
+    def ensure_running(self) -> None:
+        """Start it, unless it runs."""
+        if self._process.poll() is not None:
+            self.start()
+
     def stop(self) -> None:
         """End it, but not its database."""
         end(self._process)

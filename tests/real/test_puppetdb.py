@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 NAME, REHEARSED = "stored.example", "rehearsed.example"
 
 
-@pytest.fixture
-def stopped(master: RealMaster) -> Iterator[RealPuppetDB]:
-    """A PuppetDB that the master does not use."""
+@pytest.fixture(scope="module")
+def started(master: RealMaster) -> Iterator[RealPuppetDB]:
     if reason := puppetdb.missing():
         if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
             pytest.fail(reason)
@@ -44,9 +43,16 @@ def stopped(master: RealMaster) -> Iterator[RealPuppetDB]:
 
 
 @pytest.fixture
-def database(stopped: RealPuppetDB) -> Iterator[RealPuppetDB]:
-    with stopped.used():
-        yield stopped
+def unused(started: RealPuppetDB) -> RealPuppetDB:
+    """A running PuppetDB that the master does not use."""
+    started.ensure_running()
+    return started
+
+
+@pytest.fixture
+def database(unused: RealPuppetDB) -> Iterator[RealPuppetDB]:
+    with unused.used():
+        yield unused
 
 
 class Inspected(NamedTuple):
@@ -80,7 +86,7 @@ class Inspected(NamedTuple):
 
 
 @pytest.fixture
-def inspected(stopped: RealPuppetDB, stage: Stage, tmp_path: Path) -> Iterator[Inspected]:
+def inspected(unused: RealPuppetDB, stage: Stage, tmp_path: Path) -> Iterator[Inspected]:
     master = stage.master
     (tmp_path / "puppetdb").mkdir()
     before = Stage(master, tmp_path / "puppetdb", own=True)
@@ -93,14 +99,14 @@ def inspected(stopped: RealPuppetDB, stage: Stage, tmp_path: Path) -> Iterator[I
         "puppet_cert": pem,
         "puppet_crl": master.cadir / "ca_crl.pem",
         "puppet_listen": f"{master.host}:{free_port(master.host)}",
-        "puppet_master": f"{puppetdb.NAME}:{stopped.port}",
+        "puppet_master": f"{puppetdb.NAME}:{unused.port}",
     }
     with ExitStack() as stack:
         to_puppetdb = stack.enter_context(before.proxy(f"keys:{master.ssldir}", **options))
-        stack.enter_context(stopped.used(f"{master.name}:{to_puppetdb.port}", reports="puppetdb"))
+        stack.enter_context(unused.used(f"{master.name}:{to_puppetdb.port}", reports="puppetdb"))
         agent = stage.enrolled(NAME)
         road = stack.enter_context(stage.proxy(f"keys:{agent.ssldir}", own=True))
-        yield Inspected(stopped, agent, road, (stage.capture, before.capture))
+        yield Inspected(unused, agent, road, (stage.capture, before.capture))
     before.close()
 
 

@@ -3,6 +3,7 @@ what is recorded of a server that the agent cannot use."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from dataclasses import dataclass
@@ -106,6 +107,9 @@ def _shake_hands(made: SSL.Connection, connection: socket.socket, until: float) 
         except SSL.Error as error:
             return tls.words(error)
         else:
+            made.shutdown()
+            with contextlib.suppress(OSError):
+                _send(made, connection)  # or it would be a client that left during the handshake
             return ""
         try:
             _send(made, connection)

@@ -62,6 +62,26 @@ def test_a_good_master_is_accepted(ca: LabCA, of_master: pki.SslDirPaths, trust:
     assert found.chain[0] == leaf(of_master)
 
 
+def test_it_is_no_client_that_leaves_during_the_handshake(of_master: pki.SslDirPaths, trust: NodeTrust) -> None:
+    """A proxy before that master would record the refusal of an agent that there was not."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(of_master.certificate, of_master.key)
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with context.wrap_socket(connection, server_side=True) as made:
+                heard.append(made.recv(100))
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        found = acceptance.examine((NAME, server.getsockname()[1]), trust, None, PATIENCE)
+        serving.join(PATIENCE)
+    assert found.accepted
+    assert heard == [b""]
+
+
 def test_a_master_of_another_name_is_refused(ca: LabCA, tmp_path: Path, trust: NodeTrust) -> None:
     other = ca.enrol(tmp_path / "other", "puppet.example")
     found = examined(ca, other, trust)
