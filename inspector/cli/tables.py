@@ -15,7 +15,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_master_logs, add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable
+from inspector.cli.reading import Unreadable, across_places
 from inspector.columns import Count, Utc
 from inspector.errors import InspectorError
 from inspector.fleet import analysis, conversion, database
@@ -207,9 +207,9 @@ def opened(given: Sequence[Path], *, rules: bool = False) -> Iterator[tuple[Tabl
 def _convert(given: Sequence[Path], folder: Path) -> int:
     captures = paths.chosen(given)
     unreadable = Unreadable(captures)
-    with shown() as watch:
+    with across_places(captures, given) as (read, _), shown() as watch:
         directory = TableDirectory.create(folder)
-        for result in conversion.convert_all(captures, directory, default_site(), watch):
+        for result in conversion.convert_all(read, directory, default_site(), watch):
             if result.error is not None:
                 unreadable.report(result.error)
     return unreadable.status

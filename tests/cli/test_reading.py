@@ -162,6 +162,7 @@ def test_captures_of_several_places_are_read_as_one(run: Run, tmp_path: Path) ->
     status, out, _ = run("runs", tmp_path)
     assert status == 0
     assert "was answered by" not in out, "by one server"
+    assert run("sql", tmp_path, "SELECT outcome FROM runs")[:2] == (0, "outcome\ncomplete\n")
     status, out, _ = run(
         "captures", "merge", *sorted(tmp_path.glob("*.sqlite")), "-o", tmp_path / "all.sqlite", "--json"
     )
