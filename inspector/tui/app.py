@@ -88,8 +88,8 @@ class Inspector(ThemedApp[None]):
         self.set_timer(INTERVAL, self._settle)
 
     def _settle(self) -> None:
-        """Load what the next views need, and show what a master's logs do not say."""
-        if notes := (*self.times.notes, *self.times.file_notes):
+        """Load what the next views need, and show what a master's logs do not say, and which clocks were wrong."""
+        if notes := (*self.times.notes, *self.times.file_notes, *self._corrected()):
             self.show_message(" ".join(notes), stays=True)
         gc.freeze()
         gc.enable()
@@ -236,6 +236,14 @@ class Inspector(ThemedApp[None]):
         with contextlib.suppress(CaptureError), self.source.capture() as capture:
             return REHEARSAL_OF in capture.meta()
         return False
+
+    def _corrected(self) -> list[str]:
+        """The places whose times are not as they were recorded, since their clocks were wrong."""
+        from inspector.capture.places import clocks_of
+
+        with contextlib.suppress(CaptureError), self.source.capture() as capture:
+            return [str(clock) for clock in clocks_of(capture.meta()) if clock.ahead]
+        return []
 
     def open_pairs(self) -> None:
         """Show what each node received and what another master answered."""

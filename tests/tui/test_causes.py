@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import regex
+from inspector.capture import merge
 from inspector.capture.store import Capture
 from inspector.model import OpenRequest, Present
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -17,6 +18,7 @@ from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.runs import Runs
+from tests.support.apart import TWO, apart
 from tests.support.captures import recording, save
 from tests.support.conversations import Agent
 from tests.support.nodes import refused, uncompiled, well
@@ -283,3 +285,14 @@ def test_calls_of_tools_are_told_where_there_is_no_run(tmp_path: Path) -> None:
         assert "There are no runs" not in shown
 
     play(indexed(save(tmp_path / "c.sqlite", *agent.records)), act, start="")
+
+
+def test_a_clock_that_was_wrong_at_one_of_several_places_is_named(tmp_path: Path) -> None:
+    merge.merge(apart(tmp_path, -420.0), tmp_path / "all.sqlite")
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app._settle()
+        await pilot.pause()
+        assert f"{TWO}: its clock was " in screen_text(app)
+
+    play(indexed(tmp_path / "all.sqlite"), act, start="")
