@@ -62,7 +62,9 @@ def execute(arguments: argparse.Namespace) -> int:
     # What is read as one is not followed.
     if places.several(found) and not places.recorded_now(found, time.time()):
         with across_places(found, [given]) as (chosen, _):
-            return app.run(chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
+            return app.run(
+                chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, passing=True
+            )
     if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.capture.notes import Notes
+from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from inspector.capture.notes import Note
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
 class Marks:
     """The marks and notes of a capture."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, *, passing: bool = False) -> None:
+        """``passing``: the capture is gone when it is closed."""
+        self._source, self._passing = source, passing
         self._notes = Notes.open(source.path)
+
+    def begin_note(self) -> None:
+        """Make sure that a note which is to be written stays. Raises InspectorError."""
+        if self._passing:
+            raise InspectorError(
+                "These captures are read as one until this is closed: a note would be lost.",
+                "`puppet-inspector captures merge` makes one that stays.",
+            )
 
     def _first(self, run: int) -> int:
         return next(iter(self._source.seqs(run)), 0)

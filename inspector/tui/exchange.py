@@ -75,7 +75,7 @@ class OnRecord(View):
 
     def action_note(self) -> None:
         seq = self.record()
-        if seq is not None:
+        if seq is not None and self.attempt(self.inspector.marks.begin_note):
             note = self.inspector.marks.note_of(seq)
             self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note, accept="Keep")
 

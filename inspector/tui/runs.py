@@ -370,8 +370,9 @@ class Runs(Filtered):
             self._rows.refresh()
 
     def action_note(self) -> None:
-        if (line := self._rows.item) and not line.of:
-            marks, number = self.inspector.marks, line.run.number
+        marks = self.inspector.marks
+        if (line := self._rows.item) and not line.of and self.attempt(marks.begin_note):
+            number = line.run.number
 
             def keep(text: str) -> None:
                 self.attempt(lambda: marks.note_run(number, text))

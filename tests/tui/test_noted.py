@@ -57,3 +57,20 @@ def test_the_list_leads_to_what_is_marked_and_removes_it(tmp_path: Path) -> None
         assert [note.seq for note in app.marks.all_notes()] == [4]
 
     play(sample("compile-error", tmp_path), act)
+
+
+def test_no_note_is_taken_that_would_be_lost(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.marks = Marks(app.source, passing=True)
+        await pilot.press("M")
+        await pilot.pause()
+        assert "a note would be lost" in screen_text(app)
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        await pilot.press("M")
+        await pilot.pause()
+        assert "a note would be lost" in screen_text(app)
+        await pilot.press("m")
+        assert len(app.marks.all_notes()) == 1, "two marks are needed to compare"
+
+    play(sample("compile-error", tmp_path), act)
