@@ -6,6 +6,7 @@ its labels, a table with its columns, a type in a JSON document with its keys. I
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -24,7 +25,6 @@ from tests.docs import commands_page
 from tests.support.places import ROOT, SCHEMAS
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     import pytest
@@ -84,7 +84,8 @@ def of_command(parser: argparse.ArgumentParser, *, finds: bool) -> Iterator[str]
         for name in names if action.dest != "help" else ():
             choices = [f"={choice}" for choice in action.choices or ()]
             yield from [f"{name}{end}" for end in choices or ["=" * (action.nargs != 0)]]
-        if action.required and action.nargs not in ("*", "?"):
+        # Whether what is left of the command line is required depends on Python's release.
+        if (action.required and action.nargs not in ("*", "?")) or action.nargs == argparse.REMAINDER:
             needed.append(action.option_strings[-1] if action.option_strings else "ARGUMENT")
     yield f"needs:{','.join(needed)}"
     yield f"status:{'0,1,2' if finds else '0,2'}"

@@ -88,8 +88,10 @@ def _date() -> int:
     """The time of the last commit that changed something of it; of a tree without a history, that of the changelog."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
-    done = subprocess.run(["git", "log", "-1", "--format=%ct", "--", *INPUTS], cwd=ROOT, capture_output=True, text=True)
-    return int(done.stdout or (ROOT / "CHANGELOG.md").stat().st_mtime)
+    command = ["git", "log", "-1", "--format=%ct", "--", *INPUTS]
+    git = shutil.which("git")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout if git else ""
+    return int(done or (ROOT / "CHANGELOG.md").stat().st_mtime)
 
 
 def _environment(name: str, *packages: object, python: Path = Path(sys.executable)) -> Path:
