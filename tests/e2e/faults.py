@@ -26,6 +26,7 @@ from unittest import mock
 
 from inspector.capture.store import Capture
 from inspector.cli import demo
+from inspector.errors import CaptureError
 from inspector.lab import Lab
 from inspector.model import Exchange, Gap
 from inspector.proxy.launcher import Proxy
@@ -294,7 +295,10 @@ class Scene:
 
         def whole() -> bool:
             # The capture may have been begun anew.
-            retained[:] = self.records(after[0].seq if after else 0)
+            try:
+                retained[:] = self.records(after[0].seq if after else 0)
+            except CaptureError:  # it is just being begun
+                return False
             return any(isinstance(record, Exchange) and record.request.target == mark for record in retained)
 
         assert eventually(whole)

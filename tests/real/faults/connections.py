@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from inspector.host import pki
 from tests.e2e.wire import ScriptedMaster, Service, reset
-from tests.real.faults.engine import Fault
+from tests.real.faults.engine import Fault, repeats
 from tests.real.machine import end, free_port
 
 if TYPE_CHECKING:
@@ -230,9 +230,9 @@ def _balancer_without_masters(scene: Scene) -> None:
 
 
 def _busy(scene: Scene) -> None:
-    """7.23 fails at once. Version 9 repeats each of its four requests a hundred times, so it is not to wait between."""
+    """7.23 fails at once. A later one repeats each of its four requests a hundred times: it is not to wait between."""
     scene.configure(http_read_timeout="5s", http_connect_timeout="5s")
-    seconds = 0 if scene.agent.system else 1
+    seconds = 0 if repeats(scene.agent) else 1
     _nginx(scene, f'location / {{ add_header Retry-After {seconds} always; return 503 "busy"; }}')
 
 
@@ -307,7 +307,7 @@ FAULTS = (
           corrects="which server", needs="nginx"),
     Fault(name="a load balancer without a master behind it", kind=KIND, make=_balancer_without_masters, cause="S15",
           corrects="load balancer", needs="nginx"),
-    Fault(name="503 with Retry-After", kind=LOAD, make=_busy, cause="S24", with_9="S05", corrects="load balancer",
+    Fault(name="503 with Retry-After", kind=LOAD, make=_busy, cause="S24", repeated="S05", corrects="load balancer",
           needs="nginx"),
     Fault(name="503 without Retry-After", kind=LOAD, make=_unavailable, cause="S06",
           corrects="load balancer", needs="nginx"),

@@ -18,6 +18,7 @@ from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.rules.fixes import BLANK
+from tests.real.agent import installed
 from tests.real.hosts import Hosts, host_of
 from tests.real.machine import free_port
 from tests.real.through import PROXY_HOST, Road, Stage
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.real.agent import RealAgent
     from tests.real.hosts import Host
     from tests.real.puppet import RealMaster
     from tests.real.releases import System
@@ -87,8 +89,8 @@ class Fault:
     """Whether a second run meets another fault."""
     from_8: str | None = None
     """The cause with a master of version 8 or later; None: the same."""
-    with_9: str | None = None
-    """The cause with an agent of version 9; None: the same."""
+    repeated: str | None = None
+    """The cause with an agent that repeats what a busy master did not answer; None: the same."""
     or_else: tuple[str, ...] = ()
     """Causes that are right as well: which one is named depends on what came first."""
     since: int = 0
@@ -100,13 +102,19 @@ class Fault:
 
     def cause_with(self, scene: Scene) -> str:
         """Return the cause on the way that the agent takes, with the master that it has."""
-        if scene.agent.system and self.with_9 is not None:
-            return self.with_9
+        if self.repeated is not None and repeats(scene.agent):
+            return self.repeated
         if scene.way == "run" and self.through is not None:
             return self.through
         if scene.way != "run" and scene.master.system and self.from_8 is not None:
             return self.from_8
         return self.cause
+
+
+def repeats(agent: RealAgent) -> bool:
+    """Whether an agent repeats a request as a busy master says: those before 7.26 and 8.2 fail (S24)."""
+    version = installed()
+    return agent.system is not None or version >= (8, 2) or (7, 26) <= version < (8,)
 
 
 @dataclass(frozen=True, slots=True)
