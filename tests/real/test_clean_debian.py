@@ -117,9 +117,12 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: Clean, stage
 
 def test_the_rpm_is_installed_upgraded_and_removed(debian: Clean) -> None:
     """Its scripts run in that directory; what rpm knows of it is there, too."""
+    # Debian's rpm up to 4.18 installs on Debian only with it, and 4.20 does not know it; its plugins warn of a root.
+    forced = [program("rpm", "rpm"), "--force-debian"]
+    begin = forced[: 2 if subprocess.run([*forced, "--version"], capture_output=True).returncode == 0 else 1]
 
     def rpm(*words: object) -> str:
-        command = [program("rpm", "rpm"), "--force-debian", "--root", debian.root, "--dbpath", "/var/lib/rpm", *words]
+        command = [*begin, "--noplugins", "--root", debian.root, "--dbpath", "/var/lib/rpm", *words]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
