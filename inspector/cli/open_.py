@@ -63,7 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if places.several(found) and not places.recorded_now(found, time.time()):
         with across_places(found, [given]) as (chosen, _):
             return app.run(
-                chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, passing=True
+                chosen[0], ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, temporary=True
             )
     if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

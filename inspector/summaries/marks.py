@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 class Marks:
     """The marks and notes of a capture."""
 
-    def __init__(self, source: Source, *, passing: bool = False) -> None:
-        """``passing``: the capture is gone when it is closed."""
-        self._source, self._passing = source, passing
+    def __init__(self, source: Source, *, temporary: bool = False) -> None:
+        """``temporary``: the capture is gone when it is closed."""
+        self._source, self._temporary = source, temporary
         self._notes = Notes.open(source.path)
 
     def begin_note(self) -> None:
         """Make sure that a note which is to be written stays. Raises InspectorError."""
-        if self._passing:
+        if self._temporary:
             raise InspectorError(
                 "These captures are read as one until this is closed: a note would be lost.",
                 "`puppet-inspector captures merge` makes one that stays.",

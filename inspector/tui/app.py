@@ -63,11 +63,11 @@ class Inspector(ThemedApp[None]):
         lab: LabLoop | None = None,
         bell: bool = False,
         times: MasterTimes = NOTHING,
-        passing: bool = False,
+        temporary: bool = False,
     ) -> None:
         """Open a capture, by default in the theme that was chosen last. ``lab`` is what writes it, if it is a lab whose
         fault can be chosen; with ``bell`` a failed run rings; ``times`` is what a master's logs say about it. With
-        ``passing`` it is gone when it is closed. Raises CaptureError."""
+        ``temporary`` it is gone when it is closed. Raises CaptureError."""
         super().__init__(driver=driver, theme=theme)
         self.following = Following(bell=bell)
         self.lab = lab
@@ -75,7 +75,7 @@ class Inspector(ThemedApp[None]):
             themes.remember(theme)
         self.source = Source(path)
         self.times = times
-        self._passing = passing
+        self._temporary = temporary
         self._lost = False
         """Whether the capture could not be read the last time."""
 
@@ -140,7 +140,7 @@ class Inspector(ThemedApp[None]):
             return
         self.source.close()
         self.source = source
-        self.times, self._passing = NOTHING, False
+        self.times, self._temporary = NOTHING, False
         for name in ("filtering", "marks", "rehearsal"):
             self.__dict__.pop(name, None)  # they belong to the capture
         while len(self.screen_stack) > ONLY:
@@ -171,7 +171,7 @@ class Inspector(ThemedApp[None]):
         """Marks and notes."""
         from inspector.summaries.marks import Marks
 
-        return Marks(self.source, passing=self._passing)
+        return Marks(self.source, temporary=self._temporary)
 
     @property
     def lab_state(self) -> str:
@@ -362,11 +362,11 @@ def run(
     lab: LabLoop | None = None,
     bell: bool = False,
     times: MasterTimes = NOTHING,
-    passing: bool = False,
+    temporary: bool = False,
 ) -> int:
     """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
     driver = _driver(ascii_only=ascii_only)
-    app = Inspector(path, driver=driver, theme=theme, lab=lab, bell=bell, times=times, passing=passing)
+    app = Inspector(path, driver=driver, theme=theme, lab=lab, bell=bell, times=times, temporary=temporary)
     app.run()
     return app.return_code or 0
 

@@ -167,8 +167,8 @@ def test_a_directory_in_which_something_is_recorded_is_followed_and_read_as_one_
 ) -> None:
     opened: list[Path] = []
 
-    def run(path: Path, *, passing: bool = False, **_: object) -> int:
-        assert passing == (path.parent != tmp_path), "a note is not to be lost"
+    def run(path: Path, *, temporary: bool = False, **_: object) -> int:
+        assert temporary == (path.parent != tmp_path), "a note is not to be lost"
         opened.append(path)
         return 0
 

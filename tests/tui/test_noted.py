@@ -61,7 +61,7 @@ def test_the_list_leads_to_what_is_marked_and_removes_it(tmp_path: Path) -> None
 
 def test_no_note_is_taken_that_would_be_lost(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        app.marks = Marks(app.source, passing=True)
+        app.marks = Marks(app.source, temporary=True)
         await pilot.press("M")
         await pilot.pause()
         assert "a note would be lost" in screen_text(app)
