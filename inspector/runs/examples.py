@@ -29,6 +29,9 @@ else:
 
 NAME = "node1.example"
 MASTER = "puppet.example"
+_AHEAD = 43_200.0
+"""When a conversation starts, in seconds after its CA was made. What is under way then is so still when the examples
+are hours old, as in a long session of tests."""
 
 type ExamplePart = Callable[[Scene], Record | None]
 type Shown = Literal["own", "foreign"]
@@ -127,11 +130,6 @@ def made(
 def carried(certificate: Certificate) -> tuple[bytes, ...]:
     """A certificate as stored for a connection, for ``altered(..., leg={"peer_chain": carried(made())})``."""
     return (certificate.public_bytes(serialization.Encoding.DER),)
-
-
-_AHEAD = 43_200.0
-"""When a conversation starts, in seconds after its CA was made. What is under way then is so still when the examples
-are hours old, as in a long session of tests."""
 
 
 def _time() -> float:
@@ -414,7 +412,7 @@ def crl(
 ) -> ExamplePart:
     """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out.
 
-    ``starts`` and ``ends`` are in seconds from the time of the download (default: one day before, and years after).
+    ``starts`` and ``ends`` are in seconds from the time of the download (default: twelve hours before, and years after).
     ``number`` and ``revoked`` belong to the issuing CA's CRL.
     """
     root, own = authorities()

@@ -43,7 +43,8 @@ class FoundRows(Folding[GroupLine]):
 
 
 class Findings(Tabbed):
-    """All findings of the capture or of a run, in groups. Enter on a finding opens its run at the evidence."""
+    """All findings of the capture or of a run, in groups. Enter on a finding opens its run at the evidence,
+    or the evidence, if that is part of no run."""
 
     BINDINGS = [
         Binding("a", "order", "Group by"),
@@ -182,12 +183,12 @@ class Findings(Tabbed):
             self.app.pop_screen()
             self._follow(member.finding)
             return
-        from inspector.tui.exchange import ExchangeView
-
         seqs = member.finding.seqs
-        if member.run.number or not seqs:
+        if member.run.number:
             self.inspector.open_run(member.run.number, seqs[0] if seqs else None, member.finding)
-        else:
+        elif seqs:
+            from inspector.tui.exchange import ExchangeView
+
             self.app.push_screen(ExchangeView(list(seqs), seqs[0], member.finding))
 
     @property
