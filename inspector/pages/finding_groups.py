@@ -163,7 +163,8 @@ class Group:
 
     @cached_property
     def who(self) -> Text:
-        return Text(plural(len({member.run.name for member in self.members}), "agent"))
+        names = {member.run.name for member in self.members if member.run.number}
+        return Text(plural(len(names), "agent") if names else "")
 
     @property
     def what(self) -> Text:

@@ -412,7 +412,7 @@ def crl(
 ) -> ExamplePart:
     """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out.
 
-    ``starts`` and ``ends`` are in seconds from the time of the download (default: twelve hours before, and years after).
+    ``starts`` and ``ends`` are in seconds from the time of the download (default: 12 hours before, and years after).
     ``number`` and ``revoked`` belong to the issuing CA's CRL.
     """
     root, own = authorities()

@@ -396,7 +396,7 @@ def test_what_was_found_outside_runs_is_listed_too(tmp_path: Path) -> None:
         view = await opened(pilot, app)
         assert "2 errors in a.sqlite" in screen_text(app)
         (group,) = view._groups
-        assert (group.key, group.where) == ("D03", "no run")
+        assert (group.key, group.where, group.who.plain) == ("D03", "no run", ""), "a master is no agent"
         await pilot.press("enter", "down", "down")
         assert [item.where for item in view.query_one(FoundRows).items] == 3 * ["no run"]
         assert "puppet-inspector reduce" in detail(view)
