@@ -134,7 +134,7 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
         database.start(**{"command-processing": {"max-command-size": LARGEST, "reject-large-commands": "true"}})
         done = site.run(node)
         assert done.status == 2, done.output
-        assert "Error" not in done.output, "neither the agent nor the master says that the report was refused"
+        assert "Error" not in done.output, "the agent is not told that its report was refused"
         site.run(revoked)
     directory = tmp_path / "site"
     directory.mkdir()
