@@ -90,9 +90,19 @@ class _Server(ThreadingHTTPServer):
         self._open: set[socket.socket] = set()
         self._numbers = itertools.count(1)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a connection's place, in the one thread that accepts, and serve it in one of its own: those run in any
+        order, and another connection would be the oldest."""
         request.settimeout(_IDLE)
         context = self.context()
+        with contextlib.suppress(OSError):  # the client left
+            secured = context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+            self._open.add(secured)
+            self._make_room(secured)
+            super().process_request(secured, client_address)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        secured: ssl.SSLSocket = request
         connected = time.time()
         host, port = client_address[:2]
         leg = Leg(str(next(self._numbers)), "agent", str(host), int(port), connected=connected)
@@ -101,14 +111,9 @@ class _Server(ThreadingHTTPServer):
         def name(_socket: object, server_name: str | None, _context: object) -> None:
             names.append(server_name)  # no result means: go on
 
-        context.sni_callback = name
+        secured.context.sni_callback = name
         # An error of a client (a refused certificate, a reset) must not affect other connections.
-        with (
-            contextlib.suppress(OSError),
-            context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured,
-        ):
-            self._open.add(secured)
-            self._make_room(secured)
+        with contextlib.suppress(OSError), secured:
             try:
                 secured.do_handshake()
                 leg = _secured(leg, secured, next(iter(names), None))
@@ -124,12 +129,10 @@ class _Server(ThreadingHTTPServer):
                 self._unproven.pop(secured, None)
 
     def _make_room(self, newcomer: socket.socket) -> None:
-        """Close the oldest connection without a certificate if there are too many: a thread and a descriptor each."""
+        """Close the oldest connections without a certificate if there are too many: a thread and a descriptor each."""
         self._unproven[newcomer] = None
-        if len(self._unproven) > self._places:
-            with contextlib.suppress(StopIteration, RuntimeError):  # others end meanwhile
-                oldest = next(iter(self._unproven))
-                self._unproven.pop(oldest, None)
+        for oldest in list(self._unproven)[: -self._places]:
+            if self._unproven.pop(oldest, oldest) is None:  # else it ended meanwhile, or has proven who it is
                 _cut(oldest)
 
     def cut(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from inspector.lab.wire import ServerAddress, Wire, WireError, insecure
 from inspector.model import Exchange, Handshake, Request, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 NAME = "localhost"
@@ -24,11 +25,14 @@ DEAD = "/dead"
 class Server:
     """A server that answers with what it got."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, places: int = 9, waits: Iterable[float] = ()) -> None:
+        """``waits``: seconds before the first connections are served."""
         place = LabCA(NAME).enrol(folder, NAME)
         self.records: list[Exchange | Handshake] = []
+        pending = iter(waits)
 
         def context() -> ssl.SSLContext:
+            time.sleep(next(pending, 0))
             made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             made.load_cert_chain(place.certificate, place.key)
             return made
@@ -38,7 +42,7 @@ class Server:
                 raise ConnectionAbortedError("no answer")
             return Response((("Date", "then"), ("X-Other", "y")), request.body, status=200)
 
-        self.server = LabServer(context, answer, report=self.records.append)
+        self.server = LabServer(context, answer, report=self.records.append, places=places)
 
     def wire(self) -> Wire:
         return Wire(ServerAddress(NAME, self.server.address), insecure())
@@ -118,3 +122,14 @@ def test_bodies_that_no_agent_sends_end_the_connection(server: Server, head: byt
     assert server.raw(b"PUT /a HTTP/1.1\r\n" + head + b"\r\n\r\n") == b""
     with server.wire() as wire:  # and nothing else
         assert wire.request("GET", "/a", "text/plain").status == 200
+
+
+def test_of_too_many_connections_without_a_certificate_the_first_is_closed(tmp_path: Path) -> None:
+    server = Server(tmp_path, places=1, waits=[0.5]).server
+    server.start()
+    with socket.create_connection(server.address) as first, socket.create_connection(server.address) as second:
+        first.settimeout(20)
+        assert first.recv(1) == b""
+        with insecure().wrap_socket(second, server_hostname=NAME) as secured:
+            assert secured.version() == "TLSv1.3"
+    server.close()
