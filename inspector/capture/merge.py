@@ -12,6 +12,7 @@ import heapq
 import itertools
 import os
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,12 +20,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector.capture import guard, paths
-from inspector.capture.places import PLACE, PLACES, Comparison, Link, PlaceClock, corrected, corrected_leg, place_of
+from inspector.capture.places import (
+    PLACE,
+    PLACES,
+    Comparison,
+    Link,
+    PlaceClock,
+    corrected,
+    corrected_leg,
+    corrected_present,
+    place_of,
+)
+from inspector.capture.present import together
 from inspector.capture.replacing import created, replacement
 from inspector.capture.store import Capture
 from inspector.clocks import HOUR
 from inspector.errors import CaptureError
-from inspector.model import Connection, Exchange, Handshake, Leg
+from inspector.model import NOTHING_OPEN, Connection, Exchange, Handshake, Leg
 from inspector.progress import unwatched, watched
 from inspector.text import size
 
@@ -32,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from inspector.model import Record
+    from inspector.model import Present, Record
     from inspector.progress import Watch
 
 BATCH = 500
@@ -57,6 +69,8 @@ class Merged(NamedTuple):
     """Exchanges that two places recorded, one behind the other: the new capture has them once, with both legs."""
     places: tuple[PlaceClock, ...] = ()
     """Where the captures were recorded, and how the clocks there were; empty: in one place, or it is not known."""
+    present: Present = NOTHING_OPEN
+    """What was under way where they were still recorded, or when that ended."""
 
 
 class Vacuumed(NamedTuple):
@@ -72,7 +86,9 @@ class Vacuumed(NamedTuple):
 # -- merge ------------------------------------------------------------------------------------------------
 
 
-def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Merged:
+def merge(
+    sources: Sequence[Path], target: Path, watch: Watch = unwatched, *, now: Callable[[], float] = time.time
+) -> Merged:
     """Merge captures into a new one: their records in the order in which they ended, with new numbers.
 
     A connection that is in several captures (it lasted while the proxy started another capture) becomes one; different
@@ -86,9 +102,13 @@ def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Me
         with created(target) as made:
             for source in found:
                 source.names = _connections(source, made, watch)
-            merged = _records(found, compared.links, made, watch)._replace(places=tuple(compared.clocks))
-            made.set_meta(_meta(opened, made, merged.places))
-        return merged
+            merged = _records(found, compared.links, made, watch)
+            # After the records: what ended meanwhile is under way no more, though its record is not here.
+            present = _present(found, now())
+            if present.recording != "unknown":
+                made.set_present(present)
+            made.set_meta(_meta(opened, made, compared.clocks))
+        return merged._replace(places=tuple(compared.clocks), present=present)
 
 
 @dataclass(slots=True)
@@ -106,6 +126,10 @@ class _Source:
     def records(self) -> Iterator[Record]:
         """Return its records, as if its clock had been right."""
         return (corrected(record, self.ahead) for record in self.capture.records())
+
+    def present(self, now: float) -> Present:
+        """Return what is under way there, or was when the recording ended."""
+        return corrected_present(self.capture.present(now), self.ahead, self.names)
 
 
 class _Compared(NamedTuple):
@@ -129,6 +153,19 @@ def _compare(found: Sequence[_Source], watch: Watch) -> _Compared:
     for source in found:
         source.ahead = ahead.get(source.place or "", 0.0)
     return _Compared(clocks, comparison.links)
+
+
+def _present(found: Sequence[_Source], now: float) -> Present:
+    """Return what is under way where captures are recorded, or was when that ended: of each place in its last one."""
+    ended: dict[str | None, Present] = {}
+    still = []
+    for source in found:
+        present = source.present(now)
+        if present.recording == "open":
+            still.append(present)
+        elif present.recording != "unknown" and present.time >= ended.get(source.place, NOTHING_OPEN).time:
+            ended[source.place] = present
+    return together([*still, *ended.values()])
 
 
 def _connections(found: _Source, made: Capture, watch: Watch) -> Mapping[str, str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from inspector.model import Record, Request, Response
+    from inspector.model import Present, Record, Request, Response
     from inspector.protocol.endpoints import Match
 
 PLACE, PLACES, STANDS = "place", "places", " on "
@@ -402,6 +402,30 @@ def corrected_leg(connection: Connection, ahead: float, place: str | None) -> Co
         leg = _earlier(leg, ahead, "connecting", "connected", "secured")
         closed = dataclasses.replace(closed, at=closed.at - ahead) if closed else None
     return Connection(leg, closed)
+
+
+def corrected_present(present: Present, ahead: float, names: Mapping[str, str]) -> Present:
+    """Return what is under way at a place as if the clock there had been right; ``names`` are the new names of
+    connections that have others. Of a place whose clock was off nobody knows what is under way now."""
+    if present.recording == "open" and ahead:
+        present = dataclasses.replace(present, recording="cut off")
+    return dataclasses.replace(
+        present,
+        time=present.time - ahead if present.time else 0.0,
+        requests=tuple(
+            dataclasses.replace(each, leg=names.get(each.leg, each.leg), time=each.time - ahead)
+            for each in present.requests
+        ),
+        connections=tuple(
+            dataclasses.replace(
+                each,
+                leg=names.get(each.leg, each.leg),
+                connected=each.connected - ahead,
+                last=each.last - ahead if each.last else 0.0,
+            )
+            for each in present.connections
+        ),
+    )
 
 
 def _earlier[T: Exchange | Leg | Request | Response](value: T, ahead: float, *names: str) -> T:

@@ -72,7 +72,12 @@ class PresentTable:
                 ours = writer == self._writer or (0 <= writer < WRITERS and _locked(self._descriptor, writer))
                 if not ours:
                     self._db.execute("DELETE FROM present WHERE writer = ?", (writer,))  # of an earlier recording
-        row = _Row(present.requests, present.connections, present.more_requests, present.more_connections)
+        row = _Row(
+            present.requests[:REQUESTS],
+            present.connections[:CONNECTIONS],
+            present.more_requests + max(0, len(present.requests) - REQUESTS),
+            present.more_connections + max(0, len(present.connections) - CONNECTIONS),
+        )
         self._db.execute(
             "INSERT OR REPLACE INTO present VALUES (?, ?, ?, ?)",
             (
@@ -95,7 +100,7 @@ class PresentTable:
             (LARGEST, WRITERS + 1),
         ).fetchall()
         try:
-            return _together(list(self._presents(rows, now, continued=continued)))
+            return together(list(self._presents(rows, now, continued=continued)))
         except (*guard.DAMAGED, msgspec.MsgspecError, zstandard.ZstdError):
             return NOTHING_OPEN
 
@@ -123,7 +128,7 @@ class PresentTable:
             self._descriptor = None
 
 
-def _together(presents: Sequence[Present]) -> Present:
+def together(presents: Sequence[Present]) -> Present:
     """Return what several writers have under way: those that are alive, or else all."""
     chosen = [present for present in presents if present.recording == "open"] or presents
     if not chosen:

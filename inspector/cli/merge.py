@@ -51,7 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch:
         merged = merge.merge(arguments.captures, arguments.output, watch)
     if arguments.json:
-        print_json(msgspec.to_builtins(PlainMerged(str(arguments.output), *merged)))
+        print_json(msgspec.to_builtins(PlainMerged(str(arguments.output), *merged[:-1])))
         return 0
     notes = [f"{merged.twice} were in several captures"] if merged.twice else []
     notes += [f"{merged.joined} were recorded by two proxies"] if merged.joined else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from inspector.compare.documents import RunDocuments
-    from inspector.model import Finding
+    from inspector.model import Finding, Present
     from inspector.progress import Watch
     from inspector.summaries.pairing import ChosenRun
 
@@ -100,10 +100,23 @@ def as_one(given: Sequence[Path], watch: Watch, run: int | None = None) -> Itera
         for clock in merged.places:
             print(f"  {clean(str(clock))}", file=sys.stderr)
         try:
-            yield path
+            with _recorded_like(path, merged.present):
+                yield path
         except InspectorError as error:
             texts = (text.replace(str(path), words) for text in (error.message, error.hint))
             raise type(error)(*texts) from error
+
+
+@contextlib.contextmanager
+def _recorded_like(merged: Path, present: Present) -> Iterator[None]:
+    """While some of its captures are recorded, the merged one is, too: what is under way there is not over."""
+    if present.recording != "open":
+        yield
+        return
+    with Capture.create(merged) as capture:
+        capture.set_present(present)
+        capture.flush()
+        yield
 
 
 @contextlib.contextmanager

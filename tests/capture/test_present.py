@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import zstandard
 
+from inspector.capture import merge
 from inspector.capture.present import CONNECTIONS, REQUESTS, SILENCE, TEXT
 from inspector.capture.store import Capture
 from inspector.cli.main import main
@@ -269,13 +270,14 @@ def test_a_table_that_is_locked_is_an_error_not_nothing(path: Path) -> None:
 
 
 def test_what_is_under_way_does_not_leave(path: Path) -> None:
-    """Copies of records know nothing of it; what is only made smaller still does."""
+    """Copies that leave know nothing of it; what is only made smaller, or merged, still does."""
     save(path, *talk(ca(), catalog(), report()))
     with_present(Capture.create(path)).close()
-    made = {name: path.with_name(f"{name}.sqlite") for name in ("merged", "shared", "imported")}
+    made = {name: path.with_name(f"{name}.sqlite") for name in ("shared", "imported")}
+    merged = path.with_name("merged.sqlite")
     jsonl = path.with_name("c.jsonl")
     for command in (
-        ["captures", "merge", path, "-o", made["merged"]],
+        ["captures", "merge", path, "-o", merged],
         ["share", path, "-o", made["shared"]],
         ["export", path, "-o", jsonl],
         ["import", jsonl, "-o", made["imported"]],
@@ -284,4 +286,23 @@ def test_what_is_under_way_does_not_leave(path: Path) -> None:
         assert main([str(word) for word in command]) == 0
     assert {name: read(copy) for name, copy in made.items()} == dict.fromkeys(made, NOTHING_OPEN)
     assert b"a8.test" not in jsonl.read_bytes()
-    assert state(read(path)) == ("cut off", 100.0, 1)
+    assert state(read(path)) == state(read(merged)) == ("cut off", 100.0, 1)
+
+
+def test_of_the_captures_of_one_place_the_last_says_what_was_under_way(path: Path) -> None:
+    """What was under way when the proxy went on with another capture is over in that one."""
+    later = path.with_name("later.sqlite")
+    with_present(Capture.create(path), Present("ended", 100.0, (OpenRequest("leg", 95.0, "GET", "/"),))).close()
+    with_present(Capture.create(later), Present("ended", 200.0)).close()
+    for captures in ((path, later), (later, path)):
+        target = path.with_name(f"{captures[0].stem}-first.sqlite")
+        assert merge.merge(captures, target).present == read(target) == Present("ended", 200.0)
+
+
+def test_what_several_have_under_way_is_listed_within_limits(path: Path) -> None:
+    """Of several captures that are merged it may be more than one proxy lists."""
+    present = Present("open", 100.0, (REQUEST,) * (REQUESTS + 3), (CONNECTION,) * (CONNECTIONS + 1), 1)
+    with with_present(Capture.create(path), present):
+        assert read(path, 100.0) == Present(
+            "open", 100.0, (REQUEST,) * REQUESTS, (CONNECTION,) * CONNECTIONS, more_requests=4, more_connections=1
+        )

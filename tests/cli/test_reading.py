@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.places import PLACE
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
 from inspector.runs.examples import answered_by, catalog, plugins, report, talk
 from tests.support import places
 from tests.support.apart import CA, ONE, TWO, apart
-from tests.support.captures import save
+from tests.support.captures import recording, save
+from tests.support.records import read, unnumbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,6 +170,24 @@ def test_captures_of_several_places_are_read_as_one(run: Run, tmp_path: Path) ->
     )
     merged = json.loads(out)
     assert (status, merged["records"], merged["joined"], len(merged["places"])) == (0, 22, 0, 3)
+
+
+@pytest.mark.parametrize(("ahead", "state"), [(0.0, "open"), (-420.0, "cut off")])
+def test_a_run_that_is_under_way_at_one_of_several_places_is_not_over(
+    run: Run, tmp_path: Path, ahead: float, state: str
+) -> None:
+    """Where the clock is wrong of the place at which it goes on, what is under way there now is not known."""
+    apart(tmp_path, ahead)
+    records = unnumbered(read(tmp_path / "two.sqlite"))[:-1]  # without the report
+    (tmp_path / "two.sqlite").unlink()
+    merged = tmp_path / "merged" / "all.sqlite"
+    with recording(tmp_path / "two.sqlite", *records, legs=(records[-1].legs[0].id,)) as capture:
+        capture.set_meta([(PLACE, TWO)])
+        (found,) = json.loads(run("runs", tmp_path, "--json")[1])
+        assert (found["state"], found["certname"]) == (state, "node1.example")
+        assert run("captures", "merge", *sorted(tmp_path.glob("*.sqlite")), "-o", merged)[0] == 0
+    (found,) = json.loads(run("runs", merged, "--json")[1])
+    assert found["state"] == "cut off"
 
 
 @pytest.mark.slow
