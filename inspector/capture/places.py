@@ -5,6 +5,7 @@ How far two clocks are apart is measured by what both places recorded, and by wh
 - a connection from one proxy to the next is in both captures: what the first sent the second got later;
 - within one run (transaction_uuid) the request for the node comes before the one for the catalog, and that before the
   report; an agent has its certificate before it presents it;
+- a master stores a catalog or a report in PuppetDB between the agent's request and its answer;
 - two places before the same master have its clock in common, by the dates of its answers, and two that one run
   passes the agent's, by the times in its facts and its report.
 
@@ -61,6 +62,8 @@ APPLIED = "Applied catalog in "
 """What an agent logs last, after all files are fetched."""
 _ORDER = {Kind.NODE: 0, Kind.CATALOG: 1, Kind.REPORT: 2}
 """What an agent asks with its transaction_uuid, in this order."""
+_STORED = {"replace catalog": Kind.CATALOG, "store report": Kind.REPORT}
+"""What a master stores in PuppetDB before it answers such a request."""
 
 
 class PlaceClock(msgspec.Struct, frozen=True):
@@ -169,6 +172,8 @@ class Comparison:
     """By pair of places and kind of observation: how far the first one's clock is ahead of the other's."""
     _asked: dict[str, dict[tuple[str, int], tuple[float, float]]] = field(default_factory=dict)
     """By transaction_uuid: start and end of each place's requests of an order."""
+    _stored: dict[str, dict[tuple[str, int], tuple[float, float]]] = field(default_factory=dict)
+    """By transaction_uuid: start and end of the request that stored a catalog or a report, at each place."""
     _submitted: dict[str, tuple[str, str, float]] = field(default_factory=dict)
     """By certname: where a key was submitted, the key, and when that was answered."""
     _issued: dict[bytes, tuple[str, float]] = field(default_factory=dict)
@@ -205,7 +210,9 @@ class Comparison:
             dates = _room(self._dates, _digest(record.master.peer_chain[0]))
             dates[place] = clocks.combined(dates.get(place), date) or date
         found = match(record.request.method, record.request.target)
-        if found and response.status < 300:
+        if found and found.endpoint.kind is Kind.PUPPETDB_COMMAND:
+            self._store(place, record, found)
+        elif found and response.status < 300:
             self._order(place, record, found)
 
     def _follow(self, capture: int, leg: Leg, exchange: Exchange) -> None:
@@ -223,6 +230,12 @@ class Comparison:
             course.times.append((exchange.time, exchange.ended))
         if leg.side == "agent":
             course.masters.append(exchange.master.id if exchange.master else "")
+
+    def _store(self, place: str, exchange: Exchange, found: Match) -> None:
+        command = found.endpoint.request(exchange.request)
+        if isinstance(command, d.Command) and command.command in _STORED and command.transaction_uuid:
+            order = _ORDER[_STORED[command.command]]
+            _room(self._stored, command.transaction_uuid)[place, order] = exchange.time, exchange.ended
 
     def _order(self, place: str, exchange: Exchange, found: Match) -> None:
         kind, endpoint = found.endpoint.kind, found.endpoint
@@ -250,8 +263,12 @@ class Comparison:
 
     def clocks(self) -> list[PlaceClock]:
         """Return how the clock of each place was, and find the connections that two captures have (``links``)."""
-        for uuid in self._asked.values():
-            self._compare_run(uuid)
+        for uuid, asked in self._asked.items():
+            self._compare_run(asked)
+            for (other, stored), (started, ended) in self._stored.get(uuid, {}).items():
+                for (one, order), (began, answered) in asked.items():
+                    if order == stored:
+                        self._bound(one, other, Offset(began - started, answered - ended), ORDER)
         for certificate, (place, submitted) in self._issued.items():
             for other, secured in self._presented.get(certificate, {}).items():
                 self._bound(place, other, Offset(submitted - secured, math.inf), ORDER)

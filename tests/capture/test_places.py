@@ -11,6 +11,7 @@ from inspector.capture import merge, places
 from inspector.capture.places import (
     BOTH,
     COUNTS,
+    ORDER,
     PLACE,
     PLACES,
     PlaceClock,
@@ -21,6 +22,9 @@ from inspector.capture.places import (
 )
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
+from inspector.protocol.endpoints import match
+from inspector.protocol.kinds import Kind
+from inspector.runs.examples import stored, talk
 from tests.support.apart import CA, ONE, TWO, apart, off, recorded, sampled
 from tests.support.conversations import runs_of
 from tests.support.records import read, unnumbered
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
+
+UUID = "4f9f15a5-5a7f-4796-b0e5-1cf0f1632126"
+"""The transaction_uuid of the sample."""
 
 
 @pytest.mark.parametrize("ahead", [-420.0, 0.0, 86_400.0])
@@ -110,6 +117,33 @@ def test_what_two_proxies_recorded_one_behind_the_other_is_there_once(tmp_path: 
     assert {(record.master.place, record.master.peer_chain) for record in records if record.master} == {
         (ONE, (b"master",))
     }
+
+
+def kind_of(record: Record) -> Kind:
+    assert isinstance(record, Exchange)
+    found = match(record.request.method, record.request.target)
+    assert found
+    return found.endpoint.kind
+
+
+@pytest.mark.parametrize(("command", "kind"), [("replace_catalog", Kind.CATALOG), ("store_report", Kind.REPORT)])
+def test_what_puppetdb_stored_is_between_an_agents_request_and_its_answer(
+    tmp_path: Path, command: str, kind: Kind
+) -> None:
+    """The clock of the place before PuppetDB, which no agent asks."""
+    ahead, record = 420.0, next(each for each in sampled() if kind_of(each) is kind)
+    assert isinstance(record, Exchange)
+    assert record.response
+    slow = dataclasses.replace(record, response=dataclasses.replace(record.response, ended=record.time + 9.0))
+    (asked,) = talk(stored(command, transaction_uuid=UUID), certname="puppet.example")
+    middle = off(asked, ahead + record.time + 4.0 - asked.time)
+    paths = [recorded(tmp_path / "1.sqlite", ONE, [slow]), recorded(tmp_path / "2.sqlite", TWO, [middle])]
+    clock = merge.merge(paths, tmp_path / "merged.sqlite").places[1]
+    assert (clock.name, clock.by) == (TWO, f"{ORDER} as at {ONE}")
+    assert clock.low is not None
+    assert clock.high is not None
+    assert clock.low <= ahead <= clock.high <= clock.low + 9.0
+    assert clock.ahead == pytest.approx(ahead, abs=5)
 
 
 def test_all_times_of_a_record_are_corrected() -> None:

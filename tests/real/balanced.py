@@ -79,9 +79,7 @@ class Balanced:
                 master = self.second if name == "two" else self.first
                 crl = self.second.ssldir / "crl.pem" if name == "two" else self.first.cadir / "ca_crl.pem"
                 proxy = self._proxy(f"127.0.9.1{number}", f"{master.name}:{master.port}", crl, capture)
-                clock = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-                         "FAKETIME": clocks.get(name, "+0")}  # fmt: skip
-                with mock.patch.dict("os.environ", clock if name in clocks else {}):
+                with _clock(clocks.get(name)):
                     stack.enter_context(proxy)
                 ports[name] = proxy.address[1]
             self.ca_port = ports["ca"]
@@ -101,12 +99,14 @@ class Balanced:
             yield
 
     @contextmanager
-    def before_puppetdb(self, address: str) -> Iterator[str]:
-        """Let a proxy run before PuppetDB, whose address is given; yields where the masters find it. Its capture is
-        ``puppetdb``."""
+    def before_puppetdb(self, address: str, clock: str | None = None) -> Iterator[str]:
+        """Let a proxy run before PuppetDB, whose address is given, by a clock (as faketime has it); yields where the
+        masters find it. Its capture is ``puppetdb``."""
         capture = self.captures["puppetdb"] = self.folder / "puppetdb.sqlite"
         listen = f"127.0.9.10:{free_port('127.0.9.10')}"
-        with self._proxy(listen, address, self.first.cadir / "ca_crl.pem", capture) as proxy:
+        with ExitStack() as stack:
+            with _clock(clock):
+                proxy = stack.enter_context(self._proxy(listen, address, self.first.cadir / "ca_crl.pem", capture))
             yield f"{PROXY}:{proxy.address[1]}"
 
     def _proxy(self, listen: str, server: str, crl: Path, capture: Path) -> Proxy:
@@ -136,3 +136,11 @@ class Balanced:
         """Let a master's catalog of an agent begin with 5 s of silence: for longer an agent keeps no connection."""
         demo = f"class {{ 'demo': target => '{agent.target}', notice => false }}"
         master.manifest(agent.certname, f"exec {{ '/bin/sleep 5': }} -> {demo}")
+
+
+@contextmanager
+def _clock(offset: str | None) -> Iterator[None]:
+    """Start processes by another clock, as faketime has it; None: by the host's."""
+    library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+    with mock.patch.dict("os.environ", {"LD_PRELOAD": library, "FAKETIME": offset} if offset else {}):
+        yield

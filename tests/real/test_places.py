@@ -36,7 +36,7 @@ NODE, OTHER = "auto1.example", "auto2.example"
 LARGEST = 12_000
 """Bytes that PuppetDB takes: more than the facts and the catalog have here, and less than the report of a first run."""
 BEHIND = -420.0
-"""How wrong the clock is of the host of the second compiler's proxy."""
+"""How wrong the clock is of the host of the second compiler's proxy, or of that of PuppetDB's."""
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
         stack.enter_context(host_names(dict.fromkeys((node.certname, revoked.certname), "127.0.0.1")))
         database = stack.enter_context(RealPuppetDB(one))
         stack.enter_context(site.proxies({}))
-        address = stack.enter_context(site.before_puppetdb(f"{puppetdb.NAME}:{database.port}"))
+        address = stack.enter_context(site.before_puppetdb(f"{puppetdb.NAME}:{database.port}", f"{BEHIND:+.0f}s"))
         for master in compilers:
             stack.enter_context(database.used(address, master, reports="puppetdb"))
         assert site.run(revoked).status == 2
@@ -152,5 +152,9 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
         for rule in ("S33", "S34", "D01"):
             assert rule in text
 
-    merge.merge([*site.captures.values()], tmp_path / "all.sqlite")
+    places = merge.merge([*site.captures.values()], tmp_path / "all.sqlite").places
+    (wrong,) = [clock for clock in places if clock.ahead]
+    # By what the masters stored between an agent's request and their answer.
+    assert wrong.name.startswith(f"127.0.9.10:{address.rpartition(':')[2]} on ")
+    assert wrong.ahead == pytest.approx(BEHIND, abs=3)
     play(indexed(tmp_path / "all.sqlite"), act)
