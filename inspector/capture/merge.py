@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector.capture import guard, paths
+from inspector.capture.identity import SOURCES, merged_of
 from inspector.capture.places import (
     PLACE,
     PLACES,
@@ -281,11 +282,12 @@ def _meta(opened: Sequence[Capture], made: Capture, places: Sequence[PlaceClock]
     meta: dict[str, dict[str, None]] = {}
     for capture in (*opened, made):
         for key, value in capture.meta().items():
-            if key not in ("continued_in", PLACES) and not (key == PLACE and places):
+            if key not in ("continued_in", PLACES, SOURCES) and not (key == PLACE and places):
                 meta.setdefault(key, {})[value] = None
     if places:
         meta[PLACES] = {msgspec.json.encode(places).decode(): None}
     meta["merged"] = dict.fromkeys(capture.path.name for capture in opened)
+    meta[SOURCES] = {merged_of(opened): None}
     return [(key, ", ".join(values)) for key, values in meta.items()]
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
-    from inspector.progress import Watch
-
 EXAMPLE = "puppet-inspector tables captures/ -o tables/ --site paris"
 PRINTED = 20
 """Findings that are printed."""
@@ -112,10 +110,19 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     site = arguments.site or ("closed" if arguments.shared else default_site())
     directory = TableDirectory.create(arguments.output)
-    unreadable = Unreadable(captures)
     found: list[conversion.Result] = []
-    with shown() as watch:
-        for result in _results(captures, directory, site, jobs, watch, arguments):
+    with across_places(captures, arguments.captures) as (read, names), shown() as watch:
+        unreadable = Unreadable(read)
+        logs = MasterLogs(arguments.access_log, arguments.server_log)
+        # Those to pass on are converted together, and what was merged no other host has.
+        if arguments.shared or names or (len(read) == 1 and arguments.jobs is None and not arguments.scheduler):
+            results = conversion.convert_all(read, directory, site, watch, closed=arguments.shared, logs=logs)
+        else:
+            results = analysis.analyse(
+                read, directory, site, jobs=jobs, scheduler=arguments.scheduler, logs=logs, watch=watch
+            )
+        for result in results:
+            result = result._replace(path=names.get(result.path, result.path))
             found.append(result)
             if result.error is not None:
                 unreadable.report(result.error)
@@ -142,17 +149,6 @@ def execute(arguments: argparse.Namespace) -> int:
         converted = [each.converted for each in found if each.error is None]
         print_line(_summary(len(converted), sum(each.records for each in converted), len(findings)))
     return unreadable.status
-
-
-def _results(
-    captures: Sequence[Path], directory: TableDirectory, site: str, jobs: int, watch: Watch,
-    arguments: argparse.Namespace,
-) -> Iterator[conversion.Result]:  # fmt: skip
-    """Convert captures: one alone, and those to pass on, in this process, the others in several."""
-    logs = MasterLogs(arguments.access_log, arguments.server_log)
-    if arguments.shared or (len(captures) == 1 and arguments.jobs is None and not arguments.scheduler):
-        return conversion.convert_all(captures, directory, site, watch, closed=arguments.shared, logs=logs)
-    return analysis.analyse(captures, directory, site, jobs=jobs, scheduler=arguments.scheduler, logs=logs, watch=watch)
 
 
 def _print_findings(findings: Sequence[Mapping[str, Any]]) -> None:

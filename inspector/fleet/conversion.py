@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +11,7 @@ import msgspec
 from inspector import __version__, rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import guard
+from inspector.capture.identity import identity, sources_of
 from inspector.capture.store import Capture
 from inspector.columns import Count
 from inspector.errors import CaptureError, InspectorError
@@ -23,7 +23,6 @@ from inspector.fleet.tables import VERSION, CaptureRow
 from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
-from inspector.model import Exchange, Handshake
 from inspector.progress import named, unwatched, watched
 from inspector.text import clean, plural, utc_day
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
 NO_LOGS = MasterLogs()
 SHORTER = "A copy of this capture with more records is in the tables, and stays."
+PART = "It is in the tables as a part of several that were read as one, and stays."
 SHARED = "shared capture"
 """Stands for the name of a capture whose names do not leave."""
 
@@ -108,13 +108,14 @@ def _closed_before(captures: Sequence[Path], directory: TableDirectory, site: st
     pseudonyms are the same only for captures that are shared together. Raises InspectorError if the tables have others,
     too."""
     found: dict[Path, Converted | None] = {}
-    names = set()
+    names, parts = set(), set[str]()
     for path in captures:
         with contextlib.suppress(CaptureError), Capture.open(path) as capture:
             if name := identity(capture):
                 names.add(name)
+                parts |= sources_of(capture)
                 found[path] = _known(directory, name, site, capture.last, closed=True)
-    if others := directory.captures - names:
+    if others := directory.captures - names - parts - directory.merged_of(parts).keys():
         raise InspectorError(
             f"The tables have {plural(len(others), 'capture')} that {'is' if len(others) == 1 else 'are'} not named "
             "here: the pseudonyms of both would be mixed up.",
@@ -137,26 +138,6 @@ def _closed_copies(captures: Sequence[Path], work: Path, watch: Watch) -> dict[P
     return copies
 
 
-def identity(capture: Capture) -> str:
-    """Return what identifies a capture, whatever its file is called: a digest of its first readable
-    record, also after vacuum.
-    Empty if it has none. Raises CaptureError."""
-    troubles: list[str] = []
-    record = next(capture.readable(0, lambda trouble, _: troubles.append(trouble)), None)
-    if record is None:
-        if troubles:
-            raise CaptureError(troubles[0], "The file is damaged; copy it again.")
-        return ""
-    match record:
-        case Exchange():
-            about = record.agent.id, record.agent.address, record.agent.port, record.request.target
-        case Handshake():
-            about = record.leg.id, record.leg.address, record.leg.port, record.reason
-        case _:
-            about = "", None, None, record.reason
-    return hashlib.sha256(repr((record.seq, record.time, record.ended, *about)).encode()).hexdigest()[:16]
-
-
 def convert(
     path: Path,
     directory: TableDirectory,
@@ -176,8 +157,11 @@ def convert(
     now = time.time() if now is None else now
     with Capture.open(path) as capture:
         name, live, last, present = identity(capture), capture.live, capture.last, capture.present(now)
+        sources = sources_of(capture)
     if not name:
         return NOTHING
+    if not sources and directory.merged_of({name}):
+        return Converted(name, 0, unchanged=True, notes=(PART,))
     if copy is None and not any(logs) and (known := _known(directory, name, site, last, closed=False)) is not None:
         return known
     times = _times(path, logs, watch)
@@ -202,10 +186,11 @@ def convert(
                 inspector=__version__,
                 rules=rules.in_use().digest,
                 until=micros(rows.until),
+                sources=sorted(sources),
             )
         )
         spools.close()
-        if not directory.put(name, site, spools, work, last=rows.last):
+        if not directory.put(name, site, spools, work, last=rows.last, sources=sources):
             return Converted(name, rows.records, trouble, unchanged=True, notes=(SHORTER,))
     return Converted(name, rows.records, trouble, notes=(*times.notes, *times.file_notes))
 
@@ -243,7 +228,7 @@ def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed
     found = directory.captured(name)
     if found is None:
         return None
-    if (found["last_seq"] or 0) > last:
+    if (found["last_seq"] or 0) > last and not found.get("sources"):
         return Converted(name, int(found["records"]), unchanged=True, notes=(SHORTER,))
     now = {
         "site": site,

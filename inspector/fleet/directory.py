@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inspector import inputs, regex
 from inspector.capture import paths
+from inspector.capture.identity import MERGED
 from inspector.errors import InspectorError
 from inspector.fleet import database, parquet, spanning
 from inspector.fleet.confined import OUT_OF_MEMORY, TOO_LONG, ConfinedConnection, only_tables
@@ -32,7 +33,7 @@ from inspector.fleet.tables import TABLES
 from inspector.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -164,24 +165,56 @@ class TableDirectory:
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def put(self, capture: str, site: str, spools: Spools, work: Path, *, last: int) -> bool:
+    def put(
+        self, capture: str, site: str, spools: Spools, work: Path, *, last: int, sources: frozenset[str] = frozenset()
+    ) -> bool:
         """Put the rows of a capture, whose last record is ``last``, into the tables, instead of those that are there
-        already. ``spools`` are closed. Return False if a copy of it with more records is there: that one stays. Raises
-        InspectorError."""
+        already; of one that was merged also instead of those of its ``sources``. ``spools`` are closed. Return False if
+        a copy of it with more records is there: that one stays. Raises InspectorError."""
         with database.opened(work, large=True) as connection:
             with self.locked(shared=True):
-                before = self._captured(capture, work) is not None
+                # A merged one has other numbers with each record that one of its sources got.
+                before = not sources and self._captured(capture, work) is not None
                 names = (parquet.name_of(capture), parquet.COMPACTED) if before else ()
                 exchanges = [path for name in names for path in self.root.glob(f"exchanges/date=*/site=*/{name}")]
                 parquet.keep_times(connection, capture, exchanges)
             staged = list(parquet.staged(connection, spools, site, parquet.name_of(capture), work / "staged"))
         with self.locked(), _written(self.root):
-            known = self._captured(capture, work)
+            known = None if sources else self._captured(capture, work)
             if known is not None and (known["last_seq"] or 0) > last:
                 return False
-            self._remove(capture, work)
+            for replaced in (capture, *sorted(self._replaced(sources, work) - {capture})):
+                self._remove(replaced, work)
             self._take(staged, work)
         return True
+
+    def _replaced(self, sources: frozenset[str], work: Path) -> set[str]:
+        """Return what a capture replaces that was merged of ``sources``: those, and others that were merged of them.
+        Raises InspectorError if the tables have more than that of one of these."""
+        merged = self._merged_of(sources, work)
+        gone = frozenset[str]().union(*merged.values()) - sources
+        if gone:
+            raise InspectorError(
+                f"{plural(len(gone), 'capture')} that the tables have, read as one with some of these, "
+                f"{'is' if len(gone) == 1 else 'are'} not here any more: what they show of these runs would be lost.",
+                "Put them back, or convert into a new directory with -o. Captures of several places are removed "
+                "together: let each month, for example, have a directory of them.",
+            )
+        return set(self.captures & sources | merged.keys())
+
+    def merged_of(self, sources: Collection[str]) -> dict[str, frozenset[str]]:
+        """The captures in the tables that were merged of some of these, and of which they were. Not within ``locked``.
+        Raises InspectorError."""
+        with self.working() as work:
+            return self._merged_of(sources, work)
+
+    def _merged_of(self, sources: Collection[str], work: Path) -> dict[str, frozenset[str]]:
+        parts = sorted(self.root.glob(f"captures/date=*/site=*/{parquet.name_of(f'{MERGED}*')}"))
+        if not parts:
+            return {}
+        with database.opened(work) as connection:
+            found = connection.execute(f"SELECT capture, sources FROM {parquet.read(parts)}").fetchall()
+        return {name: frozenset(of) for name, of in found if not frozenset(of).isdisjoint(sources)}
 
     def _take(self, staged: Sequence[Path], work: Path) -> None:
         for path in staged:

@@ -17,7 +17,7 @@ from inspector import columns
 from inspector.columns import Column, about, moment, number, run_number, seconds, size
 from inspector.runs.snapshot import RunColumns
 
-VERSION = 2
+VERSION = 3
 """The version of the columns; ``captures`` has the one with which a capture was converted."""
 
 Capture = Annotated[str, about("The capture, as in `captures`.")]
@@ -276,6 +276,10 @@ class CaptureRow(Row, kw_only=True):
     version: Annotated[int, number("The version of these columns.")] = VERSION
     rules: Annotated[str, about("Digest of the site's own rules that were applied.")] = ""
     until: Annotated[int | None, moment("Until when it is known to have been recorded.")] = None
+    sources: Annotated[
+        list[str],
+        about("The captures of which it was merged, as several places are read; none: it is one.", "", "VARCHAR[]"),
+    ] = []
 
 
 _ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "path", "type", "title", "property")

@@ -15,6 +15,7 @@ from inspector.summaries.judgement import NodeState
 from inspector.text import utc
 
 if TYPE_CHECKING:
+    from inspector.pages.finding_groups import Group
     from inspector.report.answers import Answer, Answers
     from inspector.report.copies import LeavingCapture
 
@@ -41,6 +42,22 @@ class PlainAnswer(msgspec.Struct):
     """The records that show it."""
     steps: list[fixes.PlainStep]
     """What to do, in order."""
+
+
+class OutsideRuns(msgspec.Struct):
+    """What a rule found in requests that are part of no run: those of masters to PuppetDB, and of tools."""
+
+    rule: str
+    severity: Severity
+    """The worst of them."""
+    message: str
+    """What was found last."""
+    seqs: tuple[int, ...]
+    """The records that show that."""
+    times: int
+    """How many findings of the rule there are."""
+    steps: list[fixes.PlainStep]
+    """What to do about the last one, in order."""
 
 
 class NodeCounts(msgspec.Struct):
@@ -73,6 +90,8 @@ class PlainReport(msgspec.Struct):
     """As runs --json prints them (runs.schema.json)."""
     withheld: dict[Content, int]
     """How many values were withheld, by what opens them."""
+    outside: list[OutsideRuns]
+    """What was found in requests that are part of no run, by rule; none if runs were chosen."""
 
 
 def fields(answers: Answers, copy: LeavingCapture) -> PlainReport:
@@ -92,6 +111,14 @@ def fields(answers: Answers, copy: LeavingCapture) -> PlainReport:
         past=[_answer(answer) for answer in answers.past],
         runs=[json_output.run(run, copy.source.seqs(run.number)) for run in copy.runs],
         withheld={content: copy.withheld[content] for content in Content},
+        outside=[_outside(group) for group in copy.apart],
+    )
+
+
+def _outside(group: Group) -> OutsideRuns:
+    found, run = group.members[-1].finding, group.members[-1].run
+    return OutsideRuns(
+        group.key, group.worst, found.message, found.seqs, len(group.members), fixes.fields(run.fix_for(found.rule))
     )
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
+from inspector.model import Severity
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
+from inspector.rules import rule_of
 from inspector.summaries import incidents
 from inspector.text import clean, clock, counts, day, plural, seconds
 from inspector.tui import verdicts
@@ -17,7 +19,7 @@ from inspector.tui.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Phase
+    from inspector.model import Finding, Phase
     from inspector.summaries.incidents import Incident
     from inspector.summaries.source import Source
     from inspector.summaries.summary import RunBrief
@@ -29,6 +31,8 @@ NAMES = 60
 
 SHOWN = 6
 """Lines of what is under way."""
+OUTSIDE = 4
+"""Rules that are named of what was found outside runs."""
 
 
 class CauseLine(NamedTuple):
@@ -76,6 +80,21 @@ def under_way(doing: Sequence[UnderWay[RunBrief]]) -> Text:
     if len(doing) > SHOWN:
         lines.append(Text(f"and {len(doing) - SHOWN} more", style="dim"))
     return Text("\n").join(lines)
+
+
+def outside_runs(found: Sequence[Finding]) -> Text | None:
+    """What needs attention in requests that are part of no run, by rule in one line; None if nothing does."""
+    worst: dict[str, Severity] = {}
+    for finding in sorted(found, key=lambda finding: -finding.severity.rank):
+        if finding.severity is not Severity.NOTICE:
+            worst.setdefault(finding.rule, finding.severity)
+    if not worst:
+        return None
+    line = Text("Outside runs (F): ", style="bold")
+    for number, (rule, severity) in enumerate(list(worst.items())[:OUTSIDE]):
+        line.append(", " if number else "")
+        line.append_text(palette.severity(severity)).append(f" {rule} {rule_of(rule).title}")
+    return line.append(f" and {len(worst) - OUTSIDE} more rules" if len(worst) > OUTSIDE else "")
 
 
 def moment(time: float) -> str:

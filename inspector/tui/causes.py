@@ -13,7 +13,7 @@ from inspector.rules import fixes
 from inspector.summaries import incidents
 from inspector.summaries.judgement import Judgement, NodeState
 from inspector.text import clean
-from inspector.tui.cause_lines import COLUMNS, CauseLine, detail, under_way
+from inspector.tui.cause_lines import COLUMNS, CauseLine, detail, outside_runs, under_way
 from inspector.tui.glance import Glance
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
@@ -49,6 +49,7 @@ class Causes(View):
     ]
     DEFAULT_CSS = """
     Causes #now { height: auto; max-height: 10; padding: 0 1; }
+    Causes #outside { height: auto; max-height: 2; padding: 0 1; }
     Causes #upper { height: auto; max-height: 45%; min-height: 4; }
     Causes #verdict { width: 3fr; }
     Causes #detail { padding: 0 1; }
@@ -70,6 +71,7 @@ class Causes(View):
             yield Static("", id="doing", markup=False)
         with Pane(id="upper", title="Causes"):
             yield Rows(COLUMNS, lambda line: line.ident, id="causes")
+        yield Static("", id="outside")
         with Horizontal(id="lower"):
             with Pane(id="verdict", title="Verdict and fix"), VerticalScroll(id="detail"):
                 yield Static("", id="answer", markup=False)
@@ -132,13 +134,16 @@ class Causes(View):
         self._show_detail()
 
     def _show_present(self) -> None:
-        """What is under way, or was when the recording ended."""
+        """What is under way, or was when the recording ended, and what was found beside runs."""
         found = self._judgement
         doing = found.under_way or found.cut_off
         pane = self.query_one("#now", Pane)
         pane.set_class(not doing, "gone")
         pane.name_it("Under way" if found.under_way else "Under way when the recording ended")
         self.query_one("#doing", Static).update(under_way(doing))
+        outside, line = outside_runs(found.apart), self.query_one("#outside", Static)
+        line.set_class(outside is None, "gone")
+        line.update(outside or "")
 
     def _shown_by(self, line: CauseLine) -> dict[str, RunBrief]:
         """The nodes of a cause, or of what went well, each with the run that shows it."""
@@ -167,7 +172,7 @@ class Causes(View):
             self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _of(self, line: CauseLine) -> Text:
-        alone = not self._incidents.now
+        alone = not self._incidents.now and outside_runs(self._judgement.apart) is None
         width = self.size.width * 3 // 5 if self.broad else self.size.width
         return detail(line, self.source, width, alone=alone, whole=self._whole)
 

@@ -11,6 +11,7 @@ from inspector.cli import tables
 from inspector.errors import InspectorError
 from inspector.fleet.directory import TableDirectory
 from inspector.runs.examples import altered, carried, catalog, made, plugins, report, talk
+from tests.support.apart import ONE, apart, recorded, sampled
 from tests.support.captures import save
 from tests.support.json_output import valid
 from tests.support.places import SAMPLES
@@ -73,6 +74,68 @@ def test_one_that_cannot_be_read_is_said_and_the_others_are_done(run: Run, folde
     assert "c.sqlite is not a capture" in err
     document = valid("tables", run("tables", folder, "-o", tmp_path / "t", "--json")[1])
     assert [each["error"] is None for each in document["captures"]] == [True, True, False]
+
+
+def test_captures_of_several_places_are_one_in_the_tables(run: Run, tmp_path: Path) -> None:
+    """However they were converted before, and though more come: the rows of what was merged are there once."""
+    folder, target = tmp_path / "captures", tmp_path / "t"
+    folder.mkdir()
+    paths = apart(folder, -420.0)
+    for path in paths:
+        assert run("tables", path, "-o", target)[0] == 0
+    tables = TableDirectory.open(target)
+    assert asked(tables, COUNT) == [(3,)], "parts of one run"
+
+    def convert(of: Path = folder, *words: str) -> tuple[str, str]:
+        status, out, err = run("tables", of, "-o", target, *words)
+        assert status == 0
+        return out, err
+
+    out, err = convert()
+    assert (out, "3 captures are read as one" in err) == (f"{folder}: {len(sampled())} records\n", True)
+    assert convert()[0] == f"{folder}: unchanged, {len(sampled())} records\n"
+    names = "SELECT name, len(sources), complete FROM captures"
+    runs = "SELECT count(*), count(DISTINCT capture), min(outcome) FROM runs"
+    assert (asked(tables, names), asked(tables, runs)) == ([("captures.sqlite", 3, True)], [(1, 1, "complete")])
+
+    _, err = convert(paths[0])
+    assert "It is in the tables as a part of several that were read as one, and stays." in err
+    assert asked(tables, names) == [("captures.sqlite", 3, True)]
+
+    later = talk(plugins(), catalog(), report())
+    recorded(folder / "later.sqlite", ONE, later)
+    (row,) = valid("tables", convert(folder, "--json")[0])["captures"]
+    assert (row["path"], row["records"], row["unchanged"]) == (str(folder), len(sampled()) + 3, False)
+    assert (asked(tables, names), asked(tables, runs)) == ([("captures.sqlite", 4, True)], [(2, 1, "complete")])
+    assert asked(tables, "SELECT count(*) FROM exchanges") == [(len(sampled()) + 3,)]
+
+
+def test_what_was_read_as_one_is_not_lost_when_a_part_of_it_is_gone(run: Run, tmp_path: Path) -> None:
+    folder, target = tmp_path / "captures", tmp_path / "t"
+    folder.mkdir()
+    paths = apart(folder, 0.0)
+    assert run("tables", folder, "-o", target)[0] == 0
+    paths[0].unlink()
+    status, _, err = run("tables", folder, "-o", target)
+    assert status == 2
+    assert "1 capture that the tables have, read as one with some of these, is not here any more" in err
+    assert asked(TableDirectory.open(target), "SELECT outcome FROM runs") == [("complete",)]
+    for path in paths[1:]:
+        path.unlink()
+    recorded(folder / "next.sqlite", ONE, talk(plugins(), catalog(), report()))
+    assert run("tables", folder, "-o", target)[0] == 0
+    assert asked(TableDirectory.open(target), "SELECT outcome FROM runs") == [("complete",), ("complete",)]
+
+
+def test_copies_of_captures_of_several_places_are_one_as_well(run: Run, tmp_path: Path) -> None:
+    folder, target = tmp_path / "captures", tmp_path / "t"
+    folder.mkdir()
+    apart(folder, 0.0)
+    for _ in range(2):
+        assert run("tables", folder, "-o", target, "--shared")[0] == 0
+        recorded(folder / "next.sqlite", ONE, talk(plugins(), catalog(), report()))
+    found = asked(TableDirectory.open(target), "SELECT count(*), count(DISTINCT capture) FROM runs")
+    assert found == [(2, 1)]
 
 
 def test_captures_to_pass_on_are_converted_together(run: Run, folder: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from inspector.capture import merge
 from inspector.capture.store import Capture
 from inspector.model import OpenRequest, Present
 from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.runs.examples import together as of_all
 from inspector.tui.causes import Causes
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.rows import Rows
@@ -21,7 +22,7 @@ from inspector.tui.runs import Runs
 from tests.support.apart import TWO, apart
 from tests.support.captures import recording, save
 from tests.support.conversations import Agent
-from tests.support.nodes import refused, uncompiled, well
+from tests.support.nodes import not_stored, refused, uncompiled, well
 from tests.tui.screens import SIZES, indexed, look, play, screen_text, shared_folder
 
 if TYPE_CHECKING:
@@ -285,6 +286,18 @@ def test_calls_of_tools_are_told_where_there_is_no_run(tmp_path: Path) -> None:
         assert "There are no runs" not in shown
 
     play(indexed(save(tmp_path / "c.sqlite", *agent.records)), act, start="")
+
+
+def test_what_was_found_outside_runs_is_on_the_first_screen(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert "Outside runs (F): error D03 PuppetDB accepts a value that it cannot store" in screen_text(app)
+        assert "The latest run of web1.example went well." in screen_text(app)
+
+    async def nothing(pilot: Pilot[None], app: Inspector) -> None:
+        assert "Outside runs" not in screen_text(app)
+
+    play(indexed(save(tmp_path / "a.sqlite", *of_all(well(1), not_stored()))), act, start="")
+    play(indexed(save(tmp_path / "b.sqlite", *well(1))), nothing, start="")
 
 
 def test_a_clock_that_was_wrong_at_one_of_several_places_is_named(tmp_path: Path) -> None:
