@@ -1,7 +1,8 @@
 """Two masters of one CA behind nginx, each behind a proxy, and a proxy before the CA: three places, three captures;
 with one before PuppetDB, four.
 
-``one.example`` is the CA too; ``two.example`` has no CA service, a certificate of that CA, and code of its own.
+``one.example`` is the CA too; ``two.example``, which may be of another release, has no CA service, a certificate of
+that CA, and code of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.real.agent import CompletedRun, RealAgent
+    from tests.real.releases import System
 
 STREAM = "/usr/lib/nginx/modules/ngx_stream_module.so"
 BALANCER, BALANCER_HOST = "balanced.example", "127.0.9.3"
@@ -34,8 +36,8 @@ AUTHORITY, PROXY = "authority.example", "places.example"
 class SecondMaster(RealMaster):
     """A puppetserver without a CA service, with a certificate of another one's CA."""
 
-    def __init__(self, first: RealMaster, name: str, host: str) -> None:
-        super().__init__(name, host=host)
+    def __init__(self, first: RealMaster, name: str, host: str, system: System | None = None) -> None:
+        super().__init__(name, host=host, system=system)
         self.first = first
 
     def ca(self, action: str, *arguments: str) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from inspector.tui.app import Inspector
     from tests.conftest import Run
+    from tests.real.releases import System
 
 NODE, OTHER = "auto1.example", "auto2.example"
 LARGEST = 12_000
@@ -40,14 +41,18 @@ BEHIND = -420.0
 
 
 @pytest.fixture(scope="module")
-def compilers() -> Iterator[tuple[RealMaster, SecondMaster]]:
-    """Two masters of one CA, of which the first one is the CA."""
+def compilers(trixie: System) -> Iterator[tuple[RealMaster, SecondMaster]]:
+    """Two masters of one CA, as in the middle of an upgrade: the machine's own, which is the CA, and a Puppet Server
+    8.7."""
     absent = [name for name in ("nginx", "faketime") if not shutil.which(name)]
     absent += [] if Path(STREAM).exists() else [STREAM]
     lacking = f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light libnginx-mod-stream)"
     if reason := missing() or (lacking if absent else ""):
         (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
-    with RealMaster("one.example", host="127.0.9.1") as one, SecondMaster(one, "two.example", "127.0.9.2") as two:
+    with (
+        RealMaster("one.example", host="127.0.9.1") as one,
+        SecondMaster(one, "two.example", "127.0.9.2", trixie) as two,
+    ):
         yield one, two
 
 
@@ -87,6 +92,7 @@ def test_one_run_several_proxies(compilers: tuple[RealMaster, SecondMaster], tmp
         assert {first["name"], second["name"]} == {"one.example", "two.example"}
         assert {"plugins", "catalog"} <= {*first["phases"]}
         assert second["phases"] == ["files", "report"]
+        assert [server["version"] for server in run["servers"] if server["name"] == "two.example"] == ["8.10.0"]
         assert first["catalog"]
     assert runs[0]["servers"][0]["crl"] is not None
     rules = {finding["rule"] for run in runs for finding in run["findings"]}
