@@ -89,10 +89,13 @@ Host {HOST}
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def sessions(self) -> list[int]:
-        """Return the processes of sshd that each have one connection."""
+        """Return the processes of sshd that have a connection: of each one, or from OpenSSH 9.8 on one below another."""
         assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
-        return [int(number) for number in children.split()]
+        found = [self._process.pid]
+        for parent in found:
+            children = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+            found += [each for each in children if Path(f"/proc/{each}/comm").read_text().startswith("sshd")]
+        return found[1:]
 
     @property
     def left(self) -> list[str]:
