@@ -89,7 +89,7 @@ Host {HOST}
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def sessions(self) -> list[int]:
-        """Return the processes of sshd that have a connection: of each one, or from OpenSSH 9.8 on one below another."""
+        """Return the processes of sshd that have a connection: one for each, or from OpenSSH 9.8 on one below another."""
         assert self._process is not None
         found = [self._process.pid]
         for parent in found:
