@@ -316,8 +316,11 @@ def _takes(process: subprocess.Popen[str]) -> bool:
 def test_nothing_stays_there_when_the_connection_is_killed(node: Node, program: Path, output: Path, side: str) -> None:
     process = _begun(node, *_words(program, output, *WAITS))
     assert node.left
-    for each in _clients(process) if side == "here" else node.sessions():
-        os.kill(each, signal.SIGKILL)
+    if side == "there":
+        node.kill_sessions()
+    else:
+        for each in _clients(process):
+            os.kill(each, signal.SIGKILL)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "puppet-inspector: The connection with node was lost.\n" in error

@@ -105,8 +105,8 @@ def test_it_is_applied_twice_and_taken_away(node: Overlay, stage: Stage) -> None
     removed = _apply(node, ABSENT)
     assert removed.returncode == 2, removed.stdout + removed.stderr
     assert node.run("getent passwd puppet-inspector; getent group puppet-inspector").stdout == ""
-    # (This machine may have unpacked a one-file build, which is taken away, too. Where man-db is installed, it lists the
-    # pages anew after each package.)
+    # (This machine may have unpacked a one-file build, which is taken away, too. Where man-db is installed, it lists
+    # all pages anew.)
     left = node.left("etc/puppet/", "var/lib/puppet/", "var/cache/puppet/", "var/cache/man/")
     assert [name for name in left if name != "var/cache/puppet-inspector is gone"] == []
     again = _apply(node, ABSENT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,8 +145,7 @@ def test_a_connection_that_is_lost(node: Node, program: Path) -> None:
         assert process.stdout.readline()  # of the agent
         agents = _agents(node)
         assert agents
-        for session in there.sessions():
-            os.kill(session, signal.SIGKILL)
+        there.kill_sessions()
         _, error = process.communicate(timeout=600)
         assert process.returncode == 2
         assert "puppet-inspector: The connection with node was lost." in error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from contextlib import closing
@@ -88,8 +90,14 @@ Host {HOST}
         with closing(socket.socket()) as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def sessions(self) -> list[int]:
-        """Return the processes of sshd that have a connection: one for each, or from OpenSSH 9.8 on one below another."""
+    def kill_sessions(self) -> None:
+        """Kill all that has a connection."""
+        for each in self._sessions():
+            with contextlib.suppress(ProcessLookupError):  # it ended with the one before
+                os.kill(each, signal.SIGKILL)
+
+    def _sessions(self) -> list[int]:
+        """Return the processes of sshd that have a connection: one for each, from OpenSSH 9.8 on one below another."""
         assert self._process is not None
         found = [self._process.pid]
         for parent in found:
