@@ -66,8 +66,15 @@ def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The master stores facts and catalogs in PuppetDB and reads exported resources from it, and could not. Until that
     works again, no node that needs it gets a catalog. The Puppet code is not the cause."""
     text = compile_error(case)
-    if text and _PUPPETDB.search(text):
-        yield Statement(f"no catalog for {case.name}: {brief(text)}", printed=as_printed(case, text))
+    if not text or not _PUPPETDB.search(text):
+        return
+    message, asked = f"no catalog for {case.name}: {brief(text)}", case.ledger.known(case.name).unserved
+    if asked and asked[1] >= case.exchange.time:  # recorded before PuppetDB, too
+        seq, _, status = asked
+        message += (
+            f"; what it asked PuppetDB is record {seq}, {f'answered {status}' if status else 'without an answer'}"
+        )
+    yield Statement(message, printed=as_printed(case, text))
 
 
 @rule(

@@ -3,6 +3,7 @@
 from inspector.protocol import puppetdb
 from inspector.rules.connection_errors import by_proxy
 from inspector.rules.kit import *
+from inspector.rules.trust import without_identity
 from inspector.text import size
 
 LOG = "grep -rhs --include=puppetdb.log 'ERROR\\|WARN' /var/log/puppetlabs /var/log/puppetdb | tail"
@@ -80,7 +81,7 @@ def master_not_allowed(case: ExchangeCase) -> Iterator[Statement]:
     """PuppetDB trusts the CA of the certificate, and not its name: it has a list of names, and this one is not on it.
     Each node that needs what is asked for or stored gets no catalog. A proxy in between that uses a certificate of its
     own has that one's name."""
-    if case.status in (401, 403):
+    if case.status in (401, 403) and not without_identity(case.exchange):  # T23
         identity = case.exchange.identity
         who = (identity.certname if identity else None) or case.run.certname or "a client without a certificate"
         yield Statement(
@@ -115,7 +116,7 @@ def not_available(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(
             f"{named(case)} was answered {case.status}: {brief(case.answer)}", at=places.answer(case.step.response)
         )
-    elif case.status is None and not by_proxy(case.exchange):
+    elif case.status is None and not by_proxy(case.exchange) and not without_identity(case.exchange):  # T23
         yield Statement(f"{named(case)} got no answer: {brief(case.exchange.error or '')}", at=places.NO_ANSWER)
 
 

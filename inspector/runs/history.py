@@ -14,7 +14,8 @@ from inspector import regex
 from inspector.clocks import DAY
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
+from inspector.protocol import puppetdb
+from inspector.protocol.kinds import PUPPETDB, Kind
 from inspector.runs import servers
 from inspector.runs.run_history import Fleet
 
@@ -107,6 +108,9 @@ class NameHistory:
     presented: Presented | None = None
     first_presented: tuple[int, float] | None = None
     """The first request with a certificate of this certname, and its time."""
+    unserved: tuple[int, float, int | None] | None = None
+    """The latest request of a master to PuppetDB about it that PuppetDB did not serve: its record, its time and the
+    status of the answer, None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +244,10 @@ class Ledger:
         asked = isinstance(step.request, d.CatalogRequest) and step.request.static_catalog
         if asked and isinstance(step.response, d.Catalog):
             self._compile(record.seq, step.response)
+        if match is not None and match.endpoint.kind in PUPPETDB and (node := puppetdb.node(match)):
+            status = record.response.status if record.response else None
+            if status is None or (status >= 400 and status != 404):  # that one: nothing is stored yet
+                self._name(node).unserved = record.seq, record.time, status
         if match is None or match.endpoint.area != "ca":
             return
         if isinstance(step.request, d.CertificateRequest) and match.certname and run.csrs:

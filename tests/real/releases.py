@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
 RELEASES = {"trixie": ("puppet-agent", "puppetserver"), "sid": ("openvox-agent",)}
 """What is installed in each: Puppet Server 8.7 with agent 8.10, and OpenVox 9's agent. Directories are named so."""
-ALSO = {"sid": {"procps": "usr/bin/ps", "adduser": "usr/sbin/adduser"}}
+ALSO = {
+    "trixie": {"puppet-terminus-puppetdb": "usr/lib/ruby/vendor_ruby/puppet/indirector/facts/puppetdb.rb"},
+    "sid": {"procps": "usr/bin/ps", "adduser": "usr/sbin/adduser"},
+}
 """What is installed besides, each with a file of it: a directory that was made before lacks it. An agent of Puppet that
 finds a lock looks with ``ps`` whose it is; our package needs ``adduser``."""
 _OLD_INDEXES = 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n'

@@ -37,7 +37,9 @@ NODE, OTHER = "auto1.example", "auto2.example"
 LARGEST = 12_000
 """Bytes that PuppetDB takes: more than the facts and the catalog have here, and less than the report of a first run."""
 BEHIND = -420.0
-"""How wrong the clock is of the host of the second compiler's proxy, or of that of PuppetDB's."""
+"""How wrong the clock is of the host of the second compiler's proxy."""
+AHEAD = 420.0
+"""How wrong that of PuppetDB's is: one that is behind takes no CRL that the CA has just signed (T23)."""
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +132,7 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
         stack.enter_context(host_names(dict.fromkeys((node.certname, revoked.certname), "127.0.0.1")))
         database = stack.enter_context(RealPuppetDB(one))
         stack.enter_context(site.proxies({}))
-        address = stack.enter_context(site.before_puppetdb(f"{puppetdb.NAME}:{database.port}", f"{BEHIND:+.0f}s"))
+        address = stack.enter_context(site.before_puppetdb(f"{puppetdb.NAME}:{database.port}", f"{AHEAD:+.0f}s"))
         for master in compilers:
             stack.enter_context(database.used(address, master, reports="puppetdb"))
         assert site.run(revoked).status == 2
@@ -141,7 +143,8 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
         done = site.run(node)
         assert done.status == 2, done.output
         assert "Error" not in done.output, "the agent is not told that its report was refused"
-        site.run(revoked)
+        for _ in range(2):  # which compiler gets the first connection, nobody knows: the agent must reach both
+            site.run(revoked)
     directory = tmp_path / "site"
     directory.mkdir()
     for path in site.captures.values():
@@ -162,5 +165,5 @@ def test_three_faults_of_a_site_of_four_places_are_on_one_screen(
     (wrong,) = [clock for clock in places if clock.ahead]
     # By what the masters stored between an agent's request and their answer.
     assert wrong.name.startswith(f"127.0.9.10:{address.rpartition(':')[2]} on ")
-    assert wrong.ahead == pytest.approx(BEHIND, abs=3)
+    assert wrong.ahead == pytest.approx(AHEAD, abs=3)
     play(indexed(tmp_path / "all.sqlite"), act)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from inspector.model import Finding, Severity
@@ -16,9 +18,11 @@ from inspector.runs.examples import (
     plugins,
     refused,
     report,
+    stored,
     talk,
     together,
 )  # fmt: skip
+from tests.support.apart import off
 from tests.support.conversations import runs_of
 
 
@@ -94,3 +98,20 @@ def test_the_files_that_differ_are_named() -> None:
     )  # fmt: skip
     messages = [finding.message for run in runs_of(records) for finding in run.findings if finding.rule == "S33"]
     assert messages == ["c2.example and c1.example list different plugins within a minute: b.rb, c.rb"]
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds", "suffix"),
+    [(503, 0.05, "; what it asked PuppetDB is record 2, answered 503"), (200, 0.05, ""), (503, -9.0, "")],
+)
+def test_a_catalog_that_puppetdb_did_not_serve_names_what_was_recorded_there(
+    status: int, seconds: float, suffix: str
+) -> None:
+    """Of a place before PuppetDB; what failed before the agent asked is of something else."""
+    first, failed = talk(plugins(), catalog(status=500, text="Failed to execute '/pdb/cmd/v1' at PuppetDB"))
+    (asked,) = talk(stored(status=status), certname="puppet.example")
+    there = off(asked, failed.time + seconds - asked.time)
+    records = [dataclasses.replace(record, seq=seq) for seq, record in enumerate((first, there, failed), 1)]
+    (finding,) = [found for run in runs_of(records) for found in run.findings if found.rule == "S28"]
+    assert finding.message.endswith(f"at PuppetDB{suffix}")
+    assert finding.seqs == (3,)
