@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from inspector.capture.identity import identity
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.fleet import analysis, conversion
@@ -85,13 +86,13 @@ def test_what_did_not_change_is_left_and_what_grew_is_done_again(tmp_path: Path)
 def test_the_identity_of_a_capture_is_not_its_file(tmp_path: Path, run: Run) -> None:
     path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
     with Capture.open(path) as capture:
-        before = conversion.identity(capture)
+        before = identity(capture)
     assert run("captures", "vacuum", path)[0] == 0
     with Capture.open(path.rename(tmp_path / "b.sqlite")) as capture:
-        assert conversion.identity(capture) == before
+        assert identity(capture) == before
     other = save(tmp_path / "c.sqlite", *talk(plugins(), catalog(), report(), after=1))
     with Capture.open(other) as capture:
-        assert conversion.identity(capture) != before
+        assert identity(capture) != before
 
 
 def test_an_empty_capture_is_no_row(tmp_path: Path) -> None:
