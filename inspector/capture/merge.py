@@ -87,9 +87,7 @@ class Vacuumed(NamedTuple):
 # -- merge ------------------------------------------------------------------------------------------------
 
 
-def merge(
-    sources: Sequence[Path], target: Path, watch: Watch = unwatched, *, now: Callable[[], float] = time.time
-) -> Merged:
+def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Merged:
     """Merge captures into a new one: their records in the order in which they ended, with new numbers.
 
     A connection that is in several captures (it lasted while the proxy started another capture) becomes one; different
@@ -105,7 +103,7 @@ def merge(
                 source.names = _connections(source, made, watch)
             merged = _records(found, compared.links, made, watch)
             # After the records: what ended meanwhile is under way no more, though its record is not here.
-            present = _present(found, now())
+            present = _present(found, time.time())
             if present.recording != "unknown":
                 made.set_present(present)
             made.set_meta(_meta(opened, made, compared.clocks))
