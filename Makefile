@@ -30,7 +30,7 @@ test-ground:  ## the quick tests with the oldest and with the newest packages th
 	done
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light libnginx-mod-stream debootstrap iproute2 nftables openssh-server puppet-lint
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light libnginx-mod-stream debootstrap iproute2 nftables openssh-client openssh-server puppet-lint
 	PUPPET_INSPECTOR_REAL=required $(BIN)/pytest tests/real
 
 check: lint test  ## format, lint, types, import contracts, quick tests

@@ -27,7 +27,9 @@ def missing() -> str:
     """Return why there can be no such node; empty if there can be one."""
     if os.geteuid() != 0:
         return "a run on another node needs root"
-    return "" if SSHD and shutil.which("ssh-keygen") else "openssh-server is not installed"
+    if not (SSHD and shutil.which("ssh-keygen")):
+        return "openssh-server is not installed"
+    return "" if shutil.which("ssh") else "openssh-client is not installed"  # in sid the server does without it
 
 
 class Node:
