@@ -119,9 +119,10 @@ watch() {
             *) break ;;
         esac
     done
-    # The connection is lost. The script ends after the run; if it was killed, this is what is left to clean up.
-    stop
+    # The connection is lost. The script ends after the run, which it must know before that ends: it would send what it
+    # has to nobody. If it was killed, this is what is left to clean up.
     kill $$ 2>/dev/null
+    stop
     for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         kill -0 "$(cat "$dir/pid" 2>/dev/null)" 2>/dev/null || break
         sleep 1
