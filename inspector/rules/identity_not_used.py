@@ -1,6 +1,7 @@
 from inspector.model import Identity, Leg
 from inspector.rules.connection_errors import by_proxy
 from inspector.rules.kit import *
+from inspector.rules.puppetdb_refuses import named
 from inspector.rules.trust import without_identity
 
 _OF_TIME = "verify time is synchronized"
@@ -54,9 +55,10 @@ def identity_not_used(case: ExchangeCase) -> Iterator[Statement]:
     refused |= case.kind in PUPPETDB and case.status is None and not by_proxy(case.exchange)
     if refused and used and without_identity(case.exchange):
         reason = brief(used.reason.rstrip(".")) if used.reason else "puppet_identity is none"
+        what = named(case) if case.kind in PUPPETDB else case.endpoint
         how = f"was refused with {case.status}" if case.status else "got no answer"
         yield Statement(
-            f"{case.endpoint} {how}: no identity was used ({reason})",
+            f"{what} {how}: no identity was used ({reason})",
             severity=Severity.NOTICE if renews else None,
             follows=(case.exchange.seq,) if _OF_TIME in (used.reason or "") else (),  # T10
         )
