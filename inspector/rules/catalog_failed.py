@@ -69,11 +69,9 @@ def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
     if not text or not _PUPPETDB.search(text):
         return
     message, asked = f"no catalog for {case.name}: {brief(text)}", case.ledger.known(case.name).unserved
-    if asked and asked[1] >= case.exchange.time:  # recorded before PuppetDB, too
-        seq, _, status = asked
-        message += (
-            f"; what it asked PuppetDB is record {seq}, {f'answered {status}' if status else 'without an answer'}"
-        )
+    if asked and asked.time >= case.exchange.time:  # recorded before PuppetDB, too
+        how = f"answered {asked.status}" if asked.status else "without an answer"
+        message += f"; the master's request to PuppetDB is record {asked.seq}, {how}"
     yield Statement(message, printed=as_printed(case, text))
 
 

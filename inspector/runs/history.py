@@ -95,6 +95,15 @@ class Presented:
     """The latest request with it that the master did not refuse."""
 
 
+class Unserved(NamedTuple):
+    """A request of a master to PuppetDB that PuppetDB did not serve."""
+
+    seq: int
+    time: float
+    status: int | None
+    """The answer's; None without one."""
+
+
 @dataclass(slots=True)
 class NameHistory:
     """What is known of one certname."""
@@ -108,9 +117,8 @@ class NameHistory:
     presented: Presented | None = None
     first_presented: tuple[int, float] | None = None
     """The first request with a certificate of this certname, and its time."""
-    unserved: tuple[int, float, int | None] | None = None
-    """The latest request of a master to PuppetDB about it that PuppetDB did not serve: its record, its time and the
-    status of the answer, None without one."""
+    unserved: Unserved | None = None
+    """The latest one that was about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +254,9 @@ class Ledger:
             self._compile(record.seq, step.response)
         if match is not None and match.endpoint.kind in PUPPETDB and (node := puppetdb.node(match)):
             status = record.response.status if record.response else None
-            if status is None or (status >= 400 and status != 404):  # that one: nothing is stored yet
-                self._name(node).unserved = record.seq, record.time, status
+            not_stored_yet = status == 404 and record.request.method == "GET"
+            if status is None or (status >= 400 and not not_stored_yet):
+                self._name(node).unserved = Unserved(record.seq, record.time, status)
         if match is None or match.endpoint.area != "ca":
             return
         if isinstance(step.request, d.CertificateRequest) and match.certname and run.csrs:

@@ -102,7 +102,7 @@ def test_the_files_that_differ_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("status", "seconds", "suffix"),
-    [(503, 0.05, "; what it asked PuppetDB is record 2, answered 503"), (200, 0.05, ""), (503, -9.0, "")],
+    [(503, 0.05, "; the master's request to PuppetDB is record 2, answered 503"), (200, 0.05, ""), (503, -9.0, "")],
 )
 def test_a_catalog_that_puppetdb_did_not_serve_names_what_was_recorded_there(
     status: int, seconds: float, suffix: str
