@@ -151,6 +151,10 @@ class _Course:
     """The connection to the master that answered each; of an agent's connection only."""
 
 
+type _Requests = Mapping[tuple[str, int], tuple[float, float]]
+"""By place and position in a run (``_ORDER``): start and end of a request."""
+
+
 class Link(NamedTuple):
     """A connection between two proxies, which both recorded."""
 
@@ -264,11 +268,7 @@ class Comparison:
     def clocks(self) -> list[PlaceClock]:
         """Return how the clock of each place was, and find the connections that two captures have (``links``)."""
         for uuid, asked in self._asked.items():
-            self._compare_run(asked)
-            for (other, stored), (started, ended) in self._stored.get(uuid, {}).items():
-                for (one, order), (began, answered) in asked.items():
-                    if order == stored:
-                        self._bound(one, other, Offset(began - started, answered - ended), ORDER)
+            self._compare_run(asked, self._stored.get(uuid, {}))
         for certificate, (place, submitted) in self._issued.items():
             for other, secured in self._presented.get(certificate, {}).items():
                 self._bound(place, other, Offset(submitted - secured, math.inf), ORDER)
@@ -280,11 +280,15 @@ class Comparison:
         names = [name for name in dict.fromkeys(self.places) if name is not None]
         return _judged(names, {pair: _agreed(found) for pair, found in self._bounds.items()})
 
-    def _compare_run(self, asked: Mapping[tuple[str, int], tuple[float, float]]) -> None:
-        for (one, earlier), (_, ended) in asked.items():
+    def _compare_run(self, asked: _Requests, stored: _Requests) -> None:
+        """Compare the places that one run passed, and those that PuppetDB's requests passed which it caused."""
+        for (one, order), (began, answered) in asked.items():
             for (other, later), (started, _) in asked.items():
-                if earlier < later:
-                    self._bound(one, other, Offset(ended - started, math.inf), ORDER)
+                if order < later:
+                    self._bound(one, other, Offset(answered - started, math.inf), ORDER)
+            for (other, same), (started, ended) in stored.items():
+                if order == same:
+                    self._bound(one, other, Offset(began - started, answered - ended), ORDER)
 
     def _link(self) -> None:
         sides: dict[tuple[object, ...], tuple[list[tuple[int, str]], list[tuple[int, str]]]] = {}
