@@ -20,7 +20,8 @@ MERGED = "merged-"
 """How the identity of a merged capture begins."""
 MOST = 10_000
 """Captures of which one can be made; more are not read."""
-_IDENTITY = regex.compile("[0-9a-f]{16}")
+_DIGITS = 16
+_IDENTITY = regex.compile(f"[0-9a-f]{{{_DIGITS}}}")
 
 
 def identity(capture: Capture) -> str:
@@ -47,14 +48,14 @@ def identity(capture: Capture) -> str:
 
 def sources_of(capture: Capture) -> frozenset[str]:
     """Return the identities of the captures of which one was merged; none if it was not. Raises CaptureError."""
-    return frozenset(_IDENTITY.findall(capture.meta().get(SOURCES, "")[: MOST * 17]))
+    return frozenset(_IDENTITY.findall(capture.meta().get(SOURCES, "")[: MOST * (_DIGITS + 1)]))
 
 
-def merged_of(captures: Iterable[Capture]) -> str:
-    """Return the metadata of a capture that is made of these. Raises CaptureError."""
+def sources_item(captures: Iterable[Capture]) -> str:
+    """Return the item ``SOURCES`` of a capture that is made of these. Raises CaptureError."""
     found = {name for capture in captures for name in sources_of(capture) or {identity(capture)} if name}
     return " ".join(sorted(found))
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_DIGITS]

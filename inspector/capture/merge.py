@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector.capture import guard, paths
-from inspector.capture.identity import SOURCES, merged_of
+from inspector.capture.identity import SOURCES, sources_item
 from inspector.capture.places import (
     PLACE,
     PLACES,
@@ -285,7 +285,7 @@ def _meta(opened: Sequence[Capture], made: Capture, places: Sequence[PlaceClock]
     if places:
         meta[PLACES] = {msgspec.json.encode(places).decode(): None}
     meta["merged"] = dict.fromkeys(capture.path.name for capture in opened)
-    meta[SOURCES] = {merged_of(opened): None}
+    meta[SOURCES] = {sources_item(opened): None}
     return [(key, ", ".join(values)) for key, values in meta.items()]
 
 

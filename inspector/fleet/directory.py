@@ -205,11 +205,16 @@ class TableDirectory:
     def merged_of(self, sources: Collection[str]) -> dict[str, frozenset[str]]:
         """The captures in the tables that were merged of some of these, and of which they were. Not within ``locked``.
         Raises InspectorError."""
+        if not self._merged():
+            return {}
         with self.working() as work:
             return self._merged_of(sources, work)
 
+    def _merged(self) -> list[Path]:
+        return sorted(self.root.glob(f"captures/date=*/site=*/{parquet.name_of(f'{MERGED}*')}"))
+
     def _merged_of(self, sources: Collection[str], work: Path) -> dict[str, frozenset[str]]:
-        parts = sorted(self.root.glob(f"captures/date=*/site=*/{parquet.name_of(f'{MERGED}*')}"))
+        parts = self._merged()
         if not parts:
             return {}
         with database.opened(work) as connection:
