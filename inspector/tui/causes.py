@@ -172,7 +172,7 @@ class Causes(View):
             self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _of(self, line: CauseLine) -> Text:
-        alone = not self._incidents.now and outside_runs(self._judgement.apart) is None
+        alone = not self._incidents.now and self.query_one("#outside").has_class("gone")
         width = self.size.width * 3 // 5 if self.broad else self.size.width
         return detail(line, self.source, width, alone=alone, whole=self._whole)
 
