@@ -119,8 +119,8 @@ watch() {
             *) break ;;
         esac
     done
-    # The connection is lost. The script ends after the run, which it must know before that ends: it would send what it
-    # has to nobody. If it was killed, this is what is left to clean up.
+    # The connection is lost. The script is ended first, so that it sends nothing when its run is over. If it was
+    # killed, this is what is left to clean up.
     kill $$ 2>/dev/null
     stop
     for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

@@ -278,7 +278,7 @@ class CaptureRow(Row, kw_only=True):
     until: Annotated[int | None, moment("Until when it is known to have been recorded.")] = None
     sources: Annotated[
         list[str],
-        about("The captures of which it was merged, as several places are read; none: it is one.", "", "VARCHAR[]"),
+        about("The captures that were merged into it (several places); none: it was not merged.", "", "VARCHAR[]"),
     ] = []
 
 
